@@ -1,0 +1,1 @@
+"""Everything that touches the world, each real implementation beside its fake."""

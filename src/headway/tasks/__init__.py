@@ -1,0 +1,1 @@
+"""Tasks that ship: data, loaded by path in the worker. Importing this package imports neither torch nor triton."""

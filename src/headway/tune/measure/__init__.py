@@ -1,0 +1,1 @@
+"""Pure decisions over raw facts and samples that the worker brought back."""

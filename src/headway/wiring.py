@@ -1,0 +1,1 @@
+"""The only place that chooses real implementations. One function per room builds what the room needs."""
