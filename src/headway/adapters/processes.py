@@ -61,15 +61,16 @@ def run(
     cwd: Path | None = None,
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
+    set_env: Mapping[str, str] | None = None,
     ok: frozenset[int] | None = frozenset({0}),
     timeout: float | None = None,
 ) -> Ran:
     """Run to the end and return everything it said.
 
-    `ok=None` accepts any exit code. Raises ProcessFailed for another code, CouldNotRun if the program is absent or
+    `env` (default: this process's own) is scrubbed; `set_env` is added after that, as it is. `ok=None` accepts any exit code. Raises ProcessFailed for another code, CouldNotRun if the program is absent or
     outlives `timeout` seconds.
     """
-    environment = scrubbed_environment(os.environ if env is None else env)
+    environment = {**scrubbed_environment(os.environ if env is None else env), **(set_env or {})}
     try:
         done = subprocess.run(
             argv, cwd=cwd, input=stdin, env=environment, capture_output=True, timeout=timeout, check=False

@@ -1,0 +1,46 @@
+"""What every test shares: a scrubbed environment, and CI's rule that a skip must not hide a missing tool."""
+
+import os
+import re
+
+import pytest
+
+MISSING_TOOL = re.compile(
+    r"could not import|no module named|not installed|no (c )?compiler|no browser|chromium"
+    r"|missing (package|browser|compiler)",
+    re.IGNORECASE,
+)
+"""A skip with such a reason means that the machine lacks something `.ci/run` should have installed."""
+
+
+@pytest.fixture(autouse=True)
+def _quiet_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test may see the developer's git settings, tokens or headway settings, nor leave anything in HOME."""
+    for name in list(os.environ):
+        if name.startswith(("HEADWAY_", "GIT_")):
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.getbasetemp() / "home"
+    home.mkdir(exist_ok=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """With CI=true a skip for want of a package, browser or compiler is a failure."""
+    report = yield
+    if report.skipped and os.environ.get("CI") == "true" and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if MISSING_TOOL.search(reason):
+            report.outcome = "failed"
+            report.longrepr = f"skipped in CI for want of a tool, which .ci/run must install: {reason}"
+    return report
+
+
+def pytest_collectreport(report):
+    """The same for a whole module that skips itself while it is imported."""
+    if report.skipped and os.environ.get("CI") == "true" and isinstance(report.longrepr, tuple):
+        if MISSING_TOOL.search(report.longrepr[2]):
+            report.outcome = "failed"
+            report.longrepr = f"module skipped in CI for want of a tool: {report.longrepr[2]}"
