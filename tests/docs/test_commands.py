@@ -58,7 +58,7 @@ def test_the_commands_of_a_page_work_in_order(page: Path, tmp_path: Path) -> Non
             continue
         done = subprocess.run(
             command.line, shell=True, cwd=pair.fork, env=env, capture_output=True, text=True, timeout=110
-        )  # noqa: S602
+        )
         assert done.returncode == 0, (
             f"{page.name}: `{command.line}` ended with {done.returncode}: {done.stderr[-2000:]}"
         )

@@ -68,7 +68,7 @@ def run(
     """Run to the end and return everything it said.
 
     `env` (default: this process's own) is scrubbed; `set_env` is added after that, as it is. `ok=None` accepts any
-    exit code. Raises ProcessFailed for another code, CouldNotRun if the program is absent or outlives `timeout` seconds.
+    exit code. Raises ProcessFailed for another code, CouldNotRun if it is absent or outlives `timeout` seconds.
     """
     environment = {**scrubbed_environment(os.environ if env is None else env), **(set_env or {})}
     try:
