@@ -1,0 +1,110 @@
+"""Raw git objects: a long-lived reader (`git cat-file --batch`), the parser of commits, the writer of loose objects."""
+
+import hashlib
+import os
+import subprocess
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from headway.adapters.git_command import Git
+from headway.core.errors import HeadwayError
+from headway.core.names import Sha, TreeId
+from headway.core.ports.git import Commit
+
+
+class ObjectMissing(HeadwayError):
+    """The repository lacks an object that something in it names (a partial or damaged copy)."""
+
+
+class ObjectReader:
+    """Reads objects by name through one child process; close it, or use it as a context manager."""
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def read(self, name: str) -> tuple[str, str, bytes]:
+        """(object id, type, content). Raises ObjectMissing."""
+        if "\n" in name:
+            raise ObjectMissing(f"{name!r} is not an object name.")
+        stdin, stdout = self._pipes()
+        stdin.write(os.fsencode(name) + b"\n")
+        stdin.flush()
+        header = stdout.readline().split()
+        if len(header) != 3:
+            if not header:
+                self.close()
+            raise ObjectMissing(f"The object {name!r} is not in {self._git.directory}.")
+        content = stdout.read(int(header[2]))
+        stdout.read(1)
+        return header[0].decode(), header[1].decode(), content
+
+    def tree_of(self, name: str) -> TreeId:
+        """The tree of a commit or of a tree. Raises ObjectMissing."""
+        oid, kind, content = self.read(name)
+        if kind == "tree":
+            return TreeId(oid)
+        if kind == "commit":
+            return TreeId(content[5 : content.index(b"\n")].decode())
+        raise ObjectMissing(f"{name!r} is a {kind}, not a tree.")
+
+    def close(self) -> None:
+        """End the child; the next read starts a new one."""
+        if self._child is not None:
+            stdin, stdout = self._pipes()
+            stdin.close()
+            stdout.close()
+            self._child.wait()
+            self._child = None
+
+    def __enter__(self) -> "ObjectReader":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        if self._child is None:
+            self._child = subprocess.Popen(
+                ["git", "cat-file", "--batch"],
+                cwd=self._git.directory,
+                env=self._git.environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        assert self._child.stdin is not None and self._child.stdout is not None
+        return self._child.stdin, self._child.stdout
+
+
+def parse_commit(sha: str, content: bytes) -> Commit:
+    """A raw commit object. Unknown headers (signatures, merge tags) are skipped, as git does."""
+    head, _, message = content.partition(b"\n\n")
+    tree, author, committer, encoding = "", b"", b"", ""
+    parents: list[Sha] = []
+    for line in head.split(b"\n"):
+        keyword, _, value = line.partition(b" ")
+        if keyword == b"tree":
+            tree = value.decode()
+        elif keyword == b"parent":
+            parents.append(Sha(value.decode()))
+        elif keyword == b"author":
+            author = value
+        elif keyword == b"committer":
+            committer = value
+        elif keyword == b"encoding":
+            encoding = value.decode("ascii", "replace")
+    return Commit(Sha(sha), TreeId(tree), tuple(parents), author, committer, message, encoding)
+
+
+def write_loose(objects: Path, kind: str, content: bytes, algorithm: str = "sha1") -> str:
+    """Write one loose object below an `objects` folder, return its id. Not synced to disk: for quarantines only."""
+    data = b"%s %d\0%s" % (kind.encode(), len(content), content)
+    oid = hashlib.new(algorithm, data).hexdigest()
+    path = objects / oid[:2] / oid[2:]
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(zlib.compress(data, 1))
+    return oid

@@ -1,0 +1,196 @@
+"""Trial merges by git's own `merge-tree`, in a bare quarantine repository that borrows the owner's objects.
+
+`merge-tree --write-tree` finds the merge base by itself, and `--merge-base` came only with git 2.40. So three synthetic
+commits give each merge the base it shall have: B holds the base's tree; O and T, both children of B, hold ours and
+theirs. They are written as loose objects by hand, because two `git commit-tree` would cost as much as the merge.
+
+The quarantine has no refs, hooks or remotes, and the owner's repository does not grow. So that a trial says what a real
+`git cherry-pick` in the owner's repository would, two things are carried over: the root `.gitattributes` of ours, and
+the owner's merge drivers and rename settings.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from headway.adapters.git_command import Git
+from headway.adapters.git_objects import ObjectMissing, ObjectReader, write_loose
+from headway.adapters.processes import Ran
+from headway.core.names import Sha, TreeId
+from headway.core.ports.git import Clean, Conflict, Conflicted, Empty, Entry, Stage, Trial, Unknown
+
+MERGE_SETTINGS = r"^merge\.(.*\.(driver|recursive|name)|renames|renamelimit|directoryrenames)$|^diff\.renamelimit$"
+NOBODY = "headway <headway@localhost> 0 +0000"
+ISOLATED = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT_NO_LAZY_FETCH": "1"}
+
+
+class Quarantine:
+    """A throw-away bare repository that can read all of the owner's objects. Use as a context manager."""
+
+    def __init__(self, owner: Path, parent: Path | None = None) -> None:
+        self._owner = Git(owner)
+        self.directory = Path(tempfile.mkdtemp(prefix="headway-quarantine-", dir=parent))
+        self.git = Git(self.directory, env={**ISOLATED, "GIT_DIR": str(self.directory)})
+        self.algorithm = self._owner.text("rev-parse", "--show-object-format")
+        self.git.run("init", "-q", "--bare", f"--object-format={self.algorithm}", "--template=")
+        objects = self._owner.text("rev-parse", "--path-format=absolute", "--git-path", "objects")
+        alternates = self.objects / "info" / "alternates"
+        alternates.parent.mkdir(exist_ok=True)
+        alternates.write_bytes(os.fsencode(objects) + b"\n")
+        self._carry_merge_settings()
+        self.reader = ObjectReader(self.git)
+
+    @property
+    def objects(self) -> Path:
+        """Where everything the trials make is written."""
+        return self.directory / "objects"
+
+    def close(self) -> None:
+        """Remove it with all it holds."""
+        self.reader.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _carry_merge_settings(self) -> None:
+        ran = self._owner.run("config", "-z", "--get-regexp", MERGE_SETTINGS, ok=None)
+        for setting in ran.stdout.split(b"\0"):
+            key, _, value = os.fsdecode(setting).partition("\n")
+            if key:
+                self.git.run("config", "--add", key, value)
+
+    def __enter__(self) -> "Quarantine":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+
+class GitTrialMerges:
+    """The `TrialMerges` port over one quarantine."""
+
+    def __init__(self, quarantine: Quarantine) -> None:
+        self._quarantine = quarantine
+        self._attributes: str | None = None
+
+    def pick(self, change: Sha, onto: str) -> Trial:
+        return self._one_way(change, onto, back=False)
+
+    def unpick(self, change: Sha, onto: str) -> Trial:
+        return self._one_way(change, onto, back=True)
+
+    def merge(self, base: str, ours: str, theirs: str) -> Trial:
+        read = self._quarantine.reader.tree_of
+        try:
+            return self._merge(read(base), read(ours), read(theirs))
+        except ObjectMissing as missing:
+            return Unknown(missing.message)
+
+    def blob(self, oid: str) -> bytes:
+        return self._quarantine.reader.read(oid)[2]
+
+    def write_tree(self, tree: str, files: Mapping[str, bytes | None]) -> TreeId:
+        index = {"GIT_INDEX_FILE": str(self._quarantine.directory / "write-tree.index")}
+        git = self._quarantine.git
+        git.run("read-tree", tree, env=index)
+        modes = _modes(git.run("ls-files", "-z", "--stage", env=index))
+        lines = []
+        for path, content in files.items():
+            if content is None:
+                lines.append(b"0 " + b"0" * 40 + b"\t" + os.fsencode(path))
+                continue
+            oid = git.text("hash-object", "-w", "--stdin", stdin=content)
+            lines.append(f"{modes.get(path, '100644')} {oid}\t".encode() + os.fsencode(path))
+        git.run("update-index", "-z", "--index-info", stdin=b"".join(line + b"\0" for line in lines), env=index)
+        return TreeId(git.run("write-tree", env=index).text)
+
+    def _one_way(self, change: Sha, onto: str, *, back: bool) -> Trial:
+        reader = self._quarantine.reader
+        try:
+            after, before, ours = reader.tree_of(change), self._before(change), reader.tree_of(onto)
+        except ObjectMissing as missing:
+            return Unknown(missing.message)
+        return self._merge(after, ours, before) if back else self._merge(before, ours, after)
+
+    def _before(self, change: Sha) -> TreeId:
+        """The tree of the first parent; a root commit has the empty tree before it."""
+        _, _, content = self._quarantine.reader.read(change)
+        if b"\nparent " not in content.partition(b"\n\n")[0]:
+            return TreeId(write_loose(self._quarantine.objects, "tree", b"", self._quarantine.algorithm))
+        return self._quarantine.reader.tree_of(f"{change}^1")
+
+    def _merge(self, base: TreeId, ours: TreeId, theirs: TreeId) -> Trial:
+        self._use_attributes_of(ours)
+        root = self._synthetic(base)
+        ran = self._quarantine.git.run(
+            "merge-tree",
+            "--write-tree",
+            "-z",
+            self._synthetic(ours, root),
+            self._synthetic(theirs, root),
+            ok=None,
+        )
+        return read_merge_tree(ran, ours)
+
+    def _synthetic(self, tree: TreeId, *parents: str) -> str:
+        lines = [f"tree {tree}", *(f"parent {p}" for p in parents), f"author {NOBODY}", f"committer {NOBODY}", "", ""]
+        content = "\n".join(lines).encode()
+        return write_loose(self._quarantine.objects, "commit", content, self._quarantine.algorithm)
+
+    def _use_attributes_of(self, ours: TreeId) -> None:
+        """git 2.39 reads no attributes from trees in a bare repository, but always those in `info/attributes`."""
+        try:
+            oid, kind, content = self._quarantine.reader.read(f"{ours}:.gitattributes")
+        except ObjectMissing:
+            oid, kind, content = "", "", b""
+        if oid == self._attributes:
+            return
+        path = self._quarantine.directory / "info" / "attributes"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content if kind == "blob" else b"")
+        self._attributes = oid
+
+
+def read_merge_tree(ran: Ran, ours: TreeId) -> Trial:
+    """The answer of `merge-tree --write-tree -z`: exit 0 clean, 1 conflict, anything else says nothing at all."""
+    if ran.code not in (0, 1):
+        return Unknown(f"git merge-tree ended with {ran.code}: {ran.complaint}")
+    fields = ran.stdout.split(b"\0")
+    tree = TreeId(fields[0].decode("ascii", "replace"))
+    if len(tree) not in (40, 64):
+        return Unknown(f"git merge-tree answered {ran.stdout[:80]!r}")
+    if ran.code == 0:
+        return Empty(tree) if tree == ours else Clean(tree)
+    end = fields.index(b"", 1)
+    stages = tuple(_stage(os.fsdecode(field)) for field in fields[1:end])
+    return Conflicted(tree, _conflicts([os.fsdecode(field) for field in fields[end + 1 :]]), stages)
+
+
+def _stage(field: str) -> Stage:
+    facts, _, path = field.partition("\t")
+    mode, oid, number = facts.split(" ")
+    return Stage(int(number), path, Entry(mode, oid))
+
+
+def _conflicts(fields: list[str]) -> tuple[Conflict, ...]:
+    """Messages are `count, path × count, kind, text`; kinds that are only notes (`Auto-merging`) are left out."""
+    found: list[Conflict] = []
+    at = 0
+    while at < len(fields) and fields[at].isdigit():
+        count = int(fields[at])
+        paths = tuple(fields[at + 1 : at + 1 + count])
+        kind, text = fields[at + 1 + count], fields[at + 2 + count]
+        if kind.startswith("CONFLICT"):
+            found.append(Conflict(kind, paths, text.rstrip("\n")))
+        at += 3 + count
+    return tuple(found)
+
+
+def _modes(listing: Ran) -> dict[str, str]:
+    modes = {}
+    for line in listing.stdout.split(b"\0"):
+        if line:
+            facts, _, path = line.partition(b"\t")
+            modes[os.fsdecode(path)] = facts.split(b" ")[0].decode()
+    return modes
