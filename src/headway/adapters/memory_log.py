@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from headway.adapters.masking import NOTHING_KNOWN, Masker
 from headway.core.events import encode
 from headway.core.names import StreamId
 from headway.core.ports.clock import Clock, stamp
@@ -11,8 +12,9 @@ from headway.core.ports.log import GENESIS, Append, Record, StaleWrite, record_h
 class MemoryLog:
     """Keeps records in a list; durable exactly as long as the process."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, masker: Masker = NOTHING_KNOWN) -> None:
         self._clock = clock
+        self._masker = masker
         self._records: list[Record] = []
         self._heads: dict[StreamId, Record] = {}
 
@@ -30,8 +32,9 @@ class MemoryLog:
                 version = previous.version + 1 if previous else 1
                 prev_hash = previous.hash if previous else GENESIS
                 kind, payload = encode(event)
-                digest = record_hash(write.stream, version, ts, kind, payload, prev_hash)
+                payload = self._masker.mask_payload(payload)
                 position = len(self._records) + len(added) + 1
+                digest = record_hash(position, write.stream, version, ts, kind, payload, prev_hash)
                 record = Record(position, write.stream, version, ts, kind, payload, prev_hash, digest)
                 heads[write.stream] = record
                 added.append(record)

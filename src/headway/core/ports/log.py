@@ -29,13 +29,16 @@ class Record:
     hash: str
 
     def computed_hash(self) -> str:
-        """What `hash` must be: sha256 over everything but `position` and `hash`, NUL-separated."""
-        return record_hash(self.stream, self.version, self.ts, self.type, self.payload, self.prev_hash)
+        """What `hash` must be: sha256 over everything but `hash` itself; see `record_hash`."""
+        return record_hash(self.position, self.stream, self.version, self.ts, self.type, self.payload, self.prev_hash)
 
 
-def record_hash(stream: str, version: int, ts: str, type_name: str, payload: str, prev_hash: str) -> str:
-    """sha256 in hex of the NUL-joined fields; what `log verify` recomputes."""
-    text = "\0".join((prev_hash, stream, str(version), ts, type_name, payload))
+def record_hash(position: int, stream: str, version: int, ts: str, type_name: str, payload: str, prev_hash: str) -> str:
+    """sha256 in hex of the NUL-joined fields; what `log verify` recomputes.
+
+    The position is among them: otherwise two streams' records could swap places in the whole log unnoticed.
+    """
+    text = f"{prev_hash}\0{position}\0{stream}\0{version}\0{ts}\0{type_name}\0{payload}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -53,7 +56,7 @@ class StaleWrite(HeadwayError):
 
 
 class LogDamaged(HeadwayError):
-    """A record is torn or altered; the message names its stream and version."""
+    """Records or a blob are torn, altered or gone; the message names them by stream and version, or file position."""
 
 
 class EventLog(Protocol):

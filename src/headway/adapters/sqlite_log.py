@@ -1,0 +1,278 @@
+"""The event log in one SQLite file: WAL, one fsync per append, a hash chain per stream, nothing dropped in silence.
+
+`records` holds the log, and its key (stream, version) is the whole concurrency control. `heads` says where each stream
+stands, so a removed tail is noticed; `types` says which headway first wrote each type of event, so an older one can
+name the version it lacks. Beside the file, `log.tail` repeats the newest position and hash outside SQLite: a torn or
+removed write-ahead log would otherwise look like a log that never had those records.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from headway import __version__
+from headway.adapters.durable_files import files_explained, sync_folder
+from headway.adapters.failpoints import OFF, Failpoints
+from headway.adapters.log_tail import LogTail
+from headway.adapters.masking import NOTHING_KNOWN, Masker
+from headway.adapters.sqlite_log_schema import COLUMNS, check_format, create, explained, remember_writer
+from headway.core.chain import NEW, Head, damaged, followed
+from headway.core.errors import HeadwayError
+from headway.core.events import encode, event_types, unknown
+from headway.core.names import StreamId
+from headway.core.ports.clock import Clock, stamp
+from headway.core.ports.log import Append, LogDamaged, Record, StaleWrite, record_hash
+
+CHUNK = 2_000
+"""Records fetched at a time: no cursor stays open while a reader thinks, so reading never blocks a checkpoint."""
+
+PATIENCE_SECONDS = 30.0
+"""How long an append waits for another process's append (an inbox entry beside a running loop)."""
+
+
+class SqliteLog:
+    """The real event log. One instance belongs to one thread; several processes may share the file."""
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        *,
+        masker: Masker = NOTHING_KNOWN,
+        failpoints: Failpoints = OFF,
+        read_only: bool = False,
+    ) -> None:
+        """Open the log, or create it unless `read_only`.
+
+        Raises HeadwayError for a missing log or a foreign or newer format, LogDamaged for a removed tail, DiskFull.
+        A `read_only` log opens whatever types it holds; one to write must know them all (UnknownEvent).
+        """
+        self.path = path
+        self._clock = clock
+        self._masker = masker
+        self._failpoints = failpoints
+        self._read_only = read_only
+        self._known_types: set[str] = set()
+        self._db = self._open()
+        self._tail = LogTail(path.with_name("log.tail"))
+        try:
+            self._check_on_open()
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, writes: Sequence[Append]) -> tuple[Record, ...]:
+        """See the port."""
+        if not writes:
+            return ()
+        self._failpoints.hit("append.before")
+        with self._transaction():
+            added = self._insert(writes)
+        if added:
+            self._tail.write(added[-1].position, added[-1].hash)
+        self._failpoints.hit("append.after")
+        return added
+
+    def read(self, stream: StreamId, after: int = 0) -> Iterator[Record]:
+        """See the port. Gives the records that were there when the first one was asked for, each one checked."""
+        end = self._head(stream)
+        previous = self._head_at(stream, after, end)
+        while previous.version < end.version:
+            rows = self._fetch(
+                f"SELECT {COLUMNS} FROM records WHERE stream = ? AND version > ? ORDER BY version LIMIT ?",
+                (stream, previous.version, CHUNK),
+            )
+            if not rows:
+                raise damaged(stream, previous.version + 1, 0, f"{_missing(previous, end)} missing from its end")
+            for row in rows:
+                record = Record(*row)
+                previous = followed(previous, record)
+                yield record
+                if previous.version == end.version:
+                    break
+        if after < end.version and previous.hash != end.hash:
+            raise damaged(stream, end.version, end.position, "it is not the record the stream's head names")
+
+    def read_all(self, after: int = 0) -> Iterator[Record]:
+        """See the port. Every record is checked against the one before it in its stream."""
+        ends = self._all_heads()
+        last = max((head.position for head in ends.values()), default=0)
+        seen: dict[StreamId, Head] = {}
+        position = after
+        while position < last:
+            rows = self._fetch(
+                f"SELECT {COLUMNS} FROM records WHERE position > ? AND position <= ? ORDER BY position LIMIT ?",
+                (position, last, CHUNK),
+            )
+            if not rows:
+                break
+            for row in rows:
+                record = Record(*row)
+                previous = seen.get(record.stream)
+                if previous is None:
+                    previous = (
+                        NEW if after == 0 else self._head_at(record.stream, record.version - 1, ends[record.stream])
+                    )
+                seen[record.stream] = followed(previous, record)
+                position = record.position
+                yield record
+        for stream, end in ends.items():
+            if end.position > after and seen.get(stream, NEW).version < end.version:
+                reached = seen.get(stream, NEW)
+                raise damaged(stream, reached.version + 1, 0, f"{_missing(reached, end)} missing from its end")
+
+    def heads(self, prefix: str = "") -> dict[StreamId, int]:
+        """See the port."""
+        low, high = prefix, prefix + "\U0010ffff"
+        rows = self._fetch("SELECT stream, version FROM heads WHERE stream >= ? AND stream < ?", (low, high))
+        return {StreamId(stream): version for stream, version in rows}
+
+    def close(self) -> None:
+        """Let go of the file. The last process to do so folds the write-ahead log into it."""
+        with suppress(sqlite3.Error):
+            self._db.close()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._read_only and not self.path.is_file():
+            raise HeadwayError(f"There is no headway log at {self.path}.", "Name its state folder with --state.")
+        if not self._read_only:
+            with files_explained(self.path.parent):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not self.path.exists()
+        with explained(self.path):
+            mode = "ro" if self._read_only else "rwc"
+            db = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=PATIENCE_SECONDS
+            )
+            db.execute("PRAGMA synchronous = FULL")
+            if not self._read_only:
+                create(db)
+        if is_new:
+            with files_explained(self.path.parent):
+                sync_folder(self.path.parent)
+                sync_folder(self.path.parent.parent)
+        return db
+
+    def _check_on_open(self) -> None:
+        check_format(self._db, self.path)
+        if not self._read_only:
+            for name, since in self._fetch("SELECT type, since FROM types"):
+                if name not in event_types():
+                    raise unknown(name, written_by=since)
+                self._known_types.add(name)
+        rows = self._fetch(
+            "SELECT h.stream, h.version, h.position FROM heads h LEFT JOIN records r"
+            " ON r.stream = h.stream AND r.version = h.version WHERE r.hash IS NOT h.hash ORDER BY h.position LIMIT 1"
+        )
+        for stream, version, position in rows:
+            raise damaged(stream, version, position, "it is missing, or not the record the stream's head names")
+        self._check_tail()
+
+    def _check_tail(self) -> None:
+        """Raises LogDamaged if `log.tail` remembers a record that the file no longer has."""
+        noted = self._tail.read()
+        if noted is None:
+            return
+        position, digest = noted
+        last = self._last_position()
+        if last < position:
+            raise LogDamaged(
+                f"The log {self.path} ends at position {last}, but position {position} was written: its newest"
+                f" {position - last} records are gone.",
+                "Put back log.sqlite3-wal if it was left behind, or run `headway log verify --set-aside`.",
+            )
+        found = self._fetch("SELECT hash FROM records WHERE position = ?", (position,))
+        if found and found[0][0] != digest:
+            raise LogDamaged(
+                f"The log {self.path} has another record at position {position} than was written there.",
+                "Run `headway log verify`.",
+            )
+
+    def _insert(self, writes: Sequence[Append]) -> tuple[Record, ...]:
+        heads = {write.stream: self._head(write.stream) for write in writes}
+        for write in writes:
+            if heads[write.stream].version != write.expected:
+                raise StaleWrite(
+                    f"Stream {write.stream} stands at {heads[write.stream].version}, not at {write.expected}.",
+                    "Another process wrote it; run the command again.",
+                )
+        ts = stamp(self._clock.now())
+        position = self._last_position()
+        added: list[Record] = []
+        for write in writes:
+            for event in write.events:
+                position += 1
+                record = self._record(position, write.stream, ts, *encode(event), heads[write.stream])
+                heads[write.stream] = Head(record.version, record.hash, position)
+                added.append(record)
+        self._write_rows(added, heads, position)
+        return tuple(added)
+
+    def _record(self, position: int, stream: StreamId, ts: str, kind: str, payload: str, previous: Head) -> Record:
+        payload = self._masker.mask_payload(payload)
+        version = previous.version + 1
+        digest = record_hash(position, stream, version, ts, kind, payload, previous.hash)
+        return Record(position, stream, version, ts, kind, payload, previous.hash, digest)
+
+    def _write_rows(self, added: list[Record], heads: dict[StreamId, Head], position: int) -> None:
+        self._db.executemany(
+            f"INSERT INTO records ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            ((r.position, r.stream, r.version, r.ts, r.type, r.payload, r.prev_hash, r.hash) for r in added),
+        )
+        self._db.executemany(
+            "INSERT INTO heads (stream, version, hash, position) VALUES (?, ?, ?, ?) ON CONFLICT (stream)"
+            " DO UPDATE SET version = excluded.version, hash = excluded.hash, position = excluded.position",
+            ((stream, head.version, head.hash, head.position) for stream, head in heads.items() if head.version),
+        )
+        self._db.execute("UPDATE meta SET value = ? WHERE key = 'last_position'", (str(position),))
+        for kind in {record.type for record in added} - self._known_types:
+            self._db.execute("INSERT OR IGNORE INTO types (type, since) VALUES (?, ?)", (kind, __version__))
+            remember_writer(self._db)
+            self._known_types.add(kind)
+
+    def _last_position(self) -> int:
+        return int(self._fetch("SELECT value FROM meta WHERE key = 'last_position'")[0][0])
+
+    def _head(self, stream: StreamId) -> Head:
+        rows = self._fetch("SELECT version, hash, position FROM heads WHERE stream = ?", (stream,))
+        return Head(*rows[0]) if rows else NEW
+
+    def _all_heads(self) -> dict[StreamId, Head]:
+        rows = self._fetch("SELECT stream, version, hash, position FROM heads")
+        return {StreamId(stream): Head(version, digest, position) for stream, version, digest, position in rows}
+
+    def _head_at(self, stream: StreamId, version: int, end: Head) -> Head:
+        """The head as it was at `version`; `end` itself for later ones."""
+        if version <= 0:
+            return NEW
+        if version >= end.version:
+            return end
+        rows = self._fetch(
+            "SELECT version, hash, position FROM records WHERE stream = ? AND version = ?", (stream, version)
+        )
+        if not rows:
+            raise damaged(stream, version, 0, "it is missing")
+        return Head(*rows[0])
+
+    def _fetch(self, sql: str, arguments: tuple[object, ...] = ()) -> list[tuple]:  # type: ignore[type-arg]
+        with explained(self.path):
+            return self._db.execute(sql, arguments).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing; a writer in another process is waited for."""
+        with explained(self.path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+
+def _missing(reached: Head, end: Head) -> str:
+    count = end.version - reached.version
+    return "1 record is" if count == 1 else f"{count} records are"

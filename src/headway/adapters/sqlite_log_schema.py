@@ -1,0 +1,122 @@
+"""The tables of the log's file, and SQLite's complaints about it in our words."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headway import __version__
+from headway.adapters.durable_files import DiskFull
+from headway.core.errors import HeadwayError
+from headway.core.events import UnknownEvent
+from headway.core.ports.log import LogDamaged
+
+FORMAT = 1
+APPLICATION_ID = 0x68647779  # "hdwy": so that `file` and we can tell a headway log from another SQLite file
+
+COLUMNS = "position, stream, version, ts, type, payload, prev_hash, hash"
+
+TABLES = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE types (type TEXT PRIMARY KEY, since TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE heads (stream TEXT PRIMARY KEY, version INTEGER NOT NULL, hash TEXT NOT NULL,"
+    " position INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE records (position INTEGER PRIMARY KEY, stream TEXT NOT NULL, version INTEGER NOT NULL,"
+    " ts TEXT NOT NULL, type TEXT NOT NULL, payload TEXT NOT NULL, prev_hash TEXT NOT NULL, hash TEXT NOT NULL,"
+    " UNIQUE (stream, version))",
+)
+
+FULL_CODES = frozenset({sqlite3.SQLITE_FULL})
+WRITE_CODES = frozenset({sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN})
+DAMAGE_CODES = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+SCARCE_BYTES = 256 << 10
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the tables unless they are there. Two processes may try at once; a killed try leaves nothing behind."""
+    if _has_tables(db):
+        return
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        if not _has_tables(db):
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            for table in TABLES:
+                db.execute(table)
+            rows = (("format", str(FORMAT)), ("written_by", __version__), ("last_position", "0"))
+            db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def check_format(db: sqlite3.Connection, path: Path) -> None:
+    """Raises HeadwayError for a file that is not a headway log, UnknownEvent for one of a newer format."""
+    with explained(path):
+        if not _has_tables(db) or db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+            raise HeadwayError(f"{path} is not a headway log.", "Name the right state folder with --state.")
+        meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
+    if int(meta["format"]) > FORMAT:
+        raise UnknownEvent(
+            f"The log {path} has format {meta['format']}; this headway ({__version__}) knows format {FORMAT}.",
+            f"Use headway {meta['written_by']} or newer.",
+        )
+
+
+def remember_writer(db: sqlite3.Connection) -> None:
+    """Note this headway's version as the newest writer, if it is."""
+    (newest,) = db.execute("SELECT value FROM meta WHERE key = 'written_by'").fetchone()
+    if _as_numbers(__version__) > _as_numbers(newest):
+        db.execute("UPDATE meta SET value = ? WHERE key = 'written_by'", (__version__,))
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's complaint into one sentence: full disk, damage (with the byte it ends at), busy, no access."""
+    try:
+        yield
+    except sqlite3.Error as trouble:
+        raise _explanation(path, trouble) from trouble
+
+
+def _explanation(path: Path, trouble: sqlite3.Error) -> HeadwayError:
+    extended = getattr(trouble, "sqlite_errorcode", 0)
+    code = extended & 0xFF
+    if code in FULL_CODES or (extended in WRITE_CODES and _free_bytes(path) < SCARCE_BYTES):
+        return DiskFull(path)
+    if code in DAMAGE_CODES:
+        return LogDamaged(f"The log {path} is damaged: {_where_it_ends(path, trouble)}.", "Run `headway log verify`.")
+    if code == sqlite3.SQLITE_BUSY:
+        return HeadwayError(f"Another process keeps the log {path} busy.", "Wait for it or stop it, then try again.")
+    return HeadwayError(f"Cannot use the log {path}: {trouble}.", "Check that the folder and its files are yours.")
+
+
+def _where_it_ends(path: Path, trouble: sqlite3.Error) -> str:
+    """A cut-off file is told by its own header: page size (bytes 16-17) times page count (bytes 28-31)."""
+    with path.open("rb") as file:
+        header = file.read(32)
+        size = os.fstat(file.fileno()).st_size
+    if len(header) < 32 or not header.startswith(b"SQLite format 3\0"):
+        return f"it does not begin with SQLite's header (byte 0 of {size})"
+    page = int.from_bytes(header[16:18]) or 0
+    promised = (65536 if page == 1 else page) * int.from_bytes(header[28:32])
+    if size < promised:
+        return f"it is cut off at byte {size} of {promised}"
+    return f"SQLite says {trouble}"
+
+
+def _free_bytes(path: Path) -> int:
+    stats = os.statvfs(path.parent)
+    return stats.f_bavail * stats.f_frsize
+
+
+def _has_tables(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is not None
+
+
+def _as_numbers(version: str) -> tuple[int, ...]:
+    """`0.10.1.dev3` -> (0, 10, 1): enough to tell the newer of two of our own versions."""
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
