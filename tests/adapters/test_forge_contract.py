@@ -38,7 +38,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
         yield World(folder, folder, None)
     else:
         with GitHubServer(folder) as server:
-            yield World(folder, GitHubForge("o/r", TOKEN, server.url), server)
+            yield World(folder, GitHubForge("o/r", TOKEN, server.url, patience=0), server)
 
 
 def test_asking_twice_opens_one_request_and_updates_it(world: World) -> None:
@@ -99,7 +99,7 @@ def test_one_issue_per_key_updated_closed_and_opened_again(world: World) -> None
 def test_github_is_asked_again_after_a_502_and_given_up_in_one_sentence(tmp_path: Path) -> None:
     folder = FolderForge.create(tmp_path / "forge")
     with GitHubServer(folder) as server:
-        forge = GitHubForge("o/r", TOKEN, server.url, backoff_seconds=0.01)
+        forge = GitHubForge("o/r", TOKEN, server.url, patience=0)
         server.faults = [502, 502]
         assert forge.put_issue(TRACKING).number == 1
         server.faults = [503] * 9
@@ -107,11 +107,11 @@ def test_github_is_asked_again_after_a_502_and_given_up_in_one_sentence(tmp_path
             forge.put_issue(TRACKING)
         assert "\n" not in str(fault.value) and TOKEN not in str(fault.value)
     with pytest.raises(ForgeUnreachable, match="could not be reached"):
-        GitHubForge("o/r", TOKEN, server.url, retries=0).request(1)
+        GitHubForge("o/r", TOKEN, server.url, patience=0).request(1)
 
 
 def test_an_expired_token_names_the_fix(tmp_path: Path) -> None:
     with GitHubServer(FolderForge.create(tmp_path / "forge")) as server:
         with pytest.raises(ForgeRefused, match=r"401.*GITHUB_TOKEN") as fault:
-            GitHubForge("o/r", "old-token", server.url).request(1)
+            GitHubForge("o/r", "old-token", server.url, patience=0).request(1)
         assert "old-token" not in str(fault.value)

@@ -33,20 +33,22 @@ class GitHubForge:
     """One repository on GitHub (or on a server that speaks its REST API at `api_url`)."""
 
     def __init__(
-        self,
-        name: str,
-        token: str,
-        api_url: str = "https://api.github.com",
-        retries: int = 3,
-        backoff_seconds: float = 0.5,
+        self, name: str, token: str, api_url: str = "https://api.github.com", *, patience: float = 1.0
     ) -> None:
+        """`patience` scales every pause (between requests, before a retry); tests against a local server say 0."""
         try:
             import github
         except ImportError as missing:
             raise CouldNotRun("Pull requests on GitHub need PyGithub.", "pip install 'headway[github]'") from missing
         self._name = name
-        retry = github.GithubRetry(total=retries, backoff_factor=backoff_seconds) if retries else None
-        self._github = github.Github(auth=github.Auth.Token(token), base_url=api_url, retry=retry, timeout=20)
+        self._github = github.Github(
+            auth=github.Auth.Token(token),
+            base_url=api_url,
+            retry=github.GithubRetry(total=3, backoff_factor=0.5 * patience),
+            timeout=20,
+            seconds_between_requests=0.25 * patience,
+            seconds_between_writes=1.0 * patience,
+        )
         self._known: Repository | None = None
 
     def put_request(self, wanted: WantedRequest) -> PullRequest:
