@@ -14,6 +14,18 @@ class AgentLimits:
     output_bytes: int = 1 << 20
 
 
+class Desk(Protocol):
+    """Read-only questions an agent may ask while it thinks; the answers are text from the log, bounded in size."""
+
+    def questions(self) -> Mapping[str, str]:
+        """Name -> one line on what it answers (`recall`: one strategy or group whole; `profile`: a stored profile)."""
+        ...
+
+    def ask(self, question: str, subject: str) -> str:
+        """The answer; for an unknown question or subject a sentence that says so."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """`context` is all the agent sees; `files` are the editable files with their present contents."""
@@ -26,6 +38,8 @@ class Request:
     """What earlier proposals for the same purpose were refused for, newest last."""
     facts: Mapping[str, str] = field(default_factory=dict)
     """Small structured facts for agents without language (declared knobs, the attempt number, a seed)."""
+    desk: Desk | None = None
+    """None: nothing may be asked; the context is all there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +53,17 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Incident:
+    """Something went wrong while a proposal was made and was dealt with by policy; the loop writes it to the log."""
+
+    kind: Literal[
+        "rate_limited", "server_error", "unreachable", "stalled", "truncated", "malformed_call", "unknown_tool"
+    ]
+    detail: str
+    waited_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
     """New contents of editable files, plus the hypothesis in the agent's words."""
 
@@ -47,16 +72,23 @@ class Proposal:
     parent: str = ""
     usage: Usage = Usage()
     transcript: str = ""
+    incidents: tuple[Incident, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NoProposal:
-    """The agent has nothing (left) to propose, or failed; `kind` says which."""
+    """The agent has nothing (left) to propose, or failed; `kind` says which.
 
-    kind: Literal["exhausted", "declined", "provider_error", "timed_out", "malformed", "died"]
+    `context_overflow`: the loop compacts harder and asks again. `permanent`: asking again cannot help (a wrong key, an
+    unknown model, an absent program); the campaign ends with this message.
+    """
+
+    kind: Literal["exhausted", "declined", "provider_error", "timed_out", "malformed", "died", "context_overflow"]
     message: str
     usage: Usage = Usage()
     transcript: str = ""
+    incidents: tuple[Incident, ...] = ()
+    permanent: bool = False
 
 
 class Agent(Protocol):
