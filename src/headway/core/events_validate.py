@@ -1,9 +1,9 @@
 """Facts of the validate room. One frozen dataclass per fact; free text goes into blobs, never inline."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from headway.core.names import Sha
+from headway.core.names import BlobId, Digest, Sha, TreeId
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,4 +15,60 @@ class RunRequested:
     revision: Sha
 
 
-ValidateEvent = RunRequested
+@dataclass(frozen=True, slots=True)
+class SuiteRan:
+    """One run of a suite on one tree; `results` is the blob of a `headway.suite_result/1`. `trouble` is "" if none."""
+
+    TYPE: ClassVar[str] = "validate.suite_ran.v1"
+    tier: str
+    revision: Sha
+    tree: TreeId
+    suite: Digest
+    environment: Digest
+    trouble: str
+    passed: int
+    failed: int
+    skipped: int
+    not_run: int
+    seconds: float
+    results: BlobId
+
+
+@dataclass(frozen=True, slots=True)
+class L1Proven:
+    """Known-bad changes of the tree were shown to L1: `sees` are the languages whose breakage turned it red."""
+
+    TYPE: ClassVar[str] = "validate.l1_proven.v1"
+    revision: Sha
+    suite: Digest
+    environment: Digest
+    sees: tuple[str, ...]
+    blind_to: tuple[str, ...]
+    evidence: BlobId
+
+
+@dataclass(frozen=True, slots=True)
+class L1Judged:
+    """L1's verdict on a change against its base. Counts are of tests; `evidence` names them."""
+
+    TYPE: ClassVar[str] = "validate.l1_judged.v1"
+    revision: Sha
+    base: Sha | None
+    verdict: Literal["passed", "refused", "could_not_run"]
+    reason: str
+    new: int
+    pre_existing: int
+    evidence: BlobId
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerTouched:
+    """Alarm: while a suite ran, something of the owner's repository changed that only the owner may change."""
+
+    TYPE: ClassVar[str] = "validate.owner_touched.v1"
+    revision: Sha
+    changes: int
+    evidence: BlobId
+
+
+ValidateEvent = RunRequested | SuiteRan | L1Proven | L1Judged | OwnerTouched

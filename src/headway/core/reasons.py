@@ -56,6 +56,12 @@ class Reason(StrEnum):
     """A git hook or commit signing refused the commit (exit 128): not an empty pick."""
 
     # --- validate
+    NO_COMMAND = "no_command"
+    """A program that a step of the suite calls does not exist on this machine."""
+    L1_UNPROVEN = "l1_unproven"
+    """No known-bad change could be made, so nothing shows that L1 tests the tree it is given."""
+    REPORT_DAMAGED = "report_damaged"
+    """The suite's own report is absent, torn or malformed: what ran is unknown."""
 
     # --- tune: admission, compile, correctness, timing, promotion
     SYNTAX = "syntax"

@@ -29,12 +29,16 @@ class Command:
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] | None = None
     """`None`: everything may be read but HOME-like secrets; else only these and the system's own folders."""
+    hidden: tuple[Path, ...] = ()
+    """Never readable, even inside a readable folder (an owner's git folder), but for what `readable_inside` names."""
+    readable_inside: tuple[Path, ...] = ()
+    """Exceptions inside `hidden` (an object folder that a clone borrows from)."""
     network: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Measured by the operating system for the whole process tree."""
+    """Measured by the operating system: times of the whole process tree, `peak_bytes` of its largest process."""
 
     wall_seconds: float
     user_seconds: float

@@ -1,0 +1,5 @@
+"""What runs between headway and an untrusted command: a small supervisor in a process of its own.
+
+Standard library only; it imports nothing else of headway. `supervisor.py` is the story; `namespaces.py`, `landlock.py`
+and `seccomp.py` are one layer each; `kernel.py` holds the system calls that Python has no name for.
+"""

@@ -1,0 +1,106 @@
+"""What one run of a suite found out, as values: every test in one of four states, every step with its ending."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from headway.core.names import BlobId, Sha, TestId, TreeId
+
+State = Literal["passed", "failed", "skipped", "not_run"]
+StepName = Literal["setup", "build", "test"]
+RESULT_SCHEMA = "headway.suite_result/1"
+
+Trouble = Literal[
+    "",
+    "setup_failed",
+    "build_failed",
+    "no_command",
+    "no_compiler",
+    "timed_out",
+    "died",
+    "report_damaged",
+    "nothing_ran",
+]
+"""Why a run says less than it should: "" if it says all; otherwise which step stopped it, or what was wrong with its
+report. `no_command` and `no_compiler` are troubles of the machine or the configuration, not of the revision."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """One test. `reason` says why it was skipped or not run, or the first line of a failure; bounded, masked later."""
+
+    __test__ = False  # pytest must not collect it
+
+    id: TestId
+    state: State
+    reason: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnd:
+    """How one step ended. `exit` is None if it did not exit by itself. `output` is a blob."""
+
+    step: StepName
+    exit: int | None
+    ended: str
+    """`exit 2`, `timed out after 900 s`, `died of SIGSEGV` or `not started: …`."""
+    seconds: float
+    output: BlobId
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteResult:
+    """One run of one suite on one tree. Equal trees have equal meaning; `commit` only says which was asked for."""
+
+    commit: Sha
+    tree: TreeId
+    trouble: Trouble
+    detail: str
+    """One sentence for people when `trouble` is not "", naming the step and its ending."""
+    tests: tuple[TestResult, ...]
+    steps: tuple[StepEnd, ...]
+    sandbox: tuple[str, ...]
+
+    @property
+    def counts(self) -> Mapping[State, int]:
+        counted = Counter(test.state for test in self.tests)
+        return {state: counted[state] for state in ("passed", "failed", "skipped", "not_run")}
+
+    @property
+    def green(self) -> bool:
+        """Something ran, nothing failed, nothing was wrong with the run."""
+        return not self.trouble and self.counts["failed"] == 0 and self.counts["passed"] > 0
+
+    def failed(self) -> frozenset[TestId]:
+        return frozenset(test.id for test in self.tests if test.state == "failed")
+
+    def ran(self) -> frozenset[TestId]:
+        """Identities that were really executed."""
+        return frozenset(test.id for test in self.tests if test.state in ("passed", "failed"))
+
+    def to_json(self) -> str:
+        """Canonical JSON, for a blob."""
+        return json.dumps({"schema": RESULT_SCHEMA, **asdict(self)}, sort_keys=True, separators=(",", ":"))
+
+
+def result_from_json(text: bytes | str) -> SuiteResult:
+    """The inverse of `to_json`."""
+    raw: dict[str, Any] = json.loads(text)
+    assert raw.pop("schema") == RESULT_SCHEMA
+    tests = tuple(TestResult(**test) for test in raw.pop("tests"))
+    steps = tuple(StepEnd(**step) for step in raw.pop("steps"))
+    return SuiteResult(tests=tests, steps=steps, sandbox=tuple(raw.pop("sandbox")), **raw)
+
+
+def worst_of_same_name(tests: Iterable[TestResult]) -> tuple[TestResult, ...]:
+    """One result per identity, the worst one: a rerun or a second report must not paint a failure over."""
+    order: tuple[State, ...] = ("failed", "passed", "skipped", "not_run")
+    kept: dict[TestId, TestResult] = {}
+    for test in tests:
+        known = kept.get(test.id)
+        if known is None or order.index(test.state) < order.index(known.state):
+            kept[test.id] = test
+    return tuple(kept[test] for test in sorted(kept))

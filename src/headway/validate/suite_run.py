@@ -1,0 +1,140 @@
+"""One suite, once, in one clone: setup, build, test, then what the tests left behind. It judges nothing."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from headway.core.config import L1Config, StepConfig
+from headway.core.ports.blobs import BlobStore
+from headway.core.ports.executor import Command, Executor, Limits, Outcome
+from headway.core.ports.workspace import Checkout, Workspaces
+from headway.validate import reports
+from headway.validate.results import StepEnd, StepName, SuiteResult, TestResult, Trouble
+
+OUTPUT_BYTES = 4 << 20
+COMPILERS = ("cc", "gcc", "g++", "c++", "clang", "clang++", "nvcc", "hipcc", "ld", "cmake", "ninja", "make", "meson")
+
+_NOT_FOUND = re.compile(
+    rb"(?:^|[\s:'\"`])([\w.+/-]+): (?:command )?not found$"
+    rb"|([\w.+/-]+): No such file or directory$"
+    rb"|command '([\w.+/-]+)' failed: No such file",
+    re.MULTILINE,
+)
+_SHELL_NOT_FOUND, _SHELL_NOT_EXECUTABLE = 127, 126
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What a tier needs of the world. `environ` is headway's own environment; suites see what is allowed of it."""
+
+    executor: Executor
+    workspaces: Workspaces
+    blobs: BlobStore
+    environ: Mapping[str, str]
+
+
+class _Steps(Protocol):
+    def __call__(self, step: StepName, config: StepConfig) -> Outcome: ...
+
+
+def suite_environment(l1: L1Config, environ: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of the suite: allowed names of ours, then what the config sets."""
+    return {**{name: environ[name] for name in l1.env if name in environ}, **l1.set_env}
+
+
+def run_suite(l1: L1Config, checkout: Checkout, ports: Ports) -> SuiteResult:
+    """Run the steps in order, stop at the first that fails, read the reports. Never raises for what a step does."""
+    ends: list[StepEnd] = []
+    sandbox: tuple[str, ...] = ()
+    for stale in reports.report_paths(checkout.path, l1.junit):
+        stale.unlink()  # a report that the commit itself carries would be believed
+    steps: tuple[tuple[StepName, StepConfig | None], ...] = (
+        ("setup", l1.setup),
+        ("build", l1.build),
+        ("test", l1.test),
+    )
+    for name, config in steps:
+        if config is None:
+            continue
+        outcome = ports.executor.run(_command(l1, config, checkout, ports.environ))
+        sandbox = outcome.sandbox
+        ends.append(_end_of(name, config, outcome, ports.blobs))
+        trouble = _trouble(name, outcome)
+        if trouble:
+            detail = _detail(name, config, ends[-1], outcome)
+            return SuiteResult(checkout.commit, checkout.tree, trouble, detail, (), tuple(ends), sandbox)
+    tests, trouble, detail = _tests(l1, checkout, outcome)
+    return SuiteResult(checkout.commit, checkout.tree, trouble, detail, tests, tuple(ends), sandbox)
+
+
+def _command(l1: L1Config, step: StepConfig, checkout: Checkout, environ: Mapping[str, str]) -> Command:
+    return Command(
+        argv=("sh", "-c", step.run),
+        cwd=checkout.path,
+        limits=Limits(seconds=step.timeout_seconds, output_bytes=OUTPUT_BYTES),
+        env=suite_environment(l1, environ),
+        writable=(checkout.path,),
+        hidden=checkout.hidden,
+        readable_inside=checkout.readable_inside,
+        network=step.network,
+    )
+
+
+def _end_of(name: StepName, config: StepConfig, outcome: Outcome, blobs: BlobStore) -> StepEnd:
+    if outcome.not_started is not None:
+        ended = f"not started: {outcome.not_started}"
+    elif outcome.timed_out:
+        ended = f"timed out after {config.timeout_seconds:g} s"
+    elif outcome.died is not None:
+        ended = f"died of {outcome.died}"
+    else:
+        ended = f"exit {outcome.exit}"
+    return StepEnd(name, outcome.exit, ended, round(outcome.resources.wall_seconds, 3), blobs.put(outcome.output))
+
+
+def _trouble(name: StepName, outcome: Outcome) -> Trouble:
+    """What keeps a step from being judged by its tests; "" for a test step that came to an end of its own."""
+    if outcome.exit != 0:
+        missing = missing_program(outcome)
+        if missing in COMPILERS:
+            return "no_compiler"
+        if missing and outcome.exit in (_SHELL_NOT_FOUND, _SHELL_NOT_EXECUTABLE, None):
+            return "no_command"
+    if outcome.timed_out:
+        return "timed_out"
+    if outcome.died is not None or outcome.not_started is not None:
+        return "died"
+    if name != "test" and outcome.exit != 0:
+        return "setup_failed" if name == "setup" else "build_failed"
+    return ""
+
+
+def missing_program(outcome: Outcome) -> str:
+    """The base name of a program that was called and is not there, as shells, make and Python's builders put it."""
+    found = _NOT_FOUND.findall(outcome.output[-20_000:])
+    if not found:
+        return ""
+    name: str = next(part for part in found[-1] if part).decode("utf-8", "replace")
+    return name.rpartition("/")[2]
+
+
+def _detail(name: StepName, config: StepConfig, end: StepEnd, outcome: Outcome) -> str:
+    missing = missing_program(outcome)
+    named = f" ({missing!r} is not there)" if missing else ""
+    return f"L1's {name} step `{config.run}`: {end.ended}{named}."
+
+
+def _tests(l1: L1Config, checkout: Checkout, outcome: Outcome) -> tuple[tuple[TestResult, ...], Trouble, str]:
+    assert outcome.exit is not None
+    if l1.junit:
+        read = reports.read_junit(checkout.path, l1.junit, frozenset(checkout.tracked))
+    elif l1.count_pattern:
+        read = reports.by_counts(outcome.output, l1.count_pattern, outcome.exit)
+    else:
+        read = reports.by_exit_code(outcome.exit)
+    if isinstance(read, reports.Damaged):
+        return (), "report_damaged", f"L1's test step ended with exit {outcome.exit}, but {read.what}."
+    if not any(test.state in ("passed", "failed") for test in read):
+        return read, "nothing_ran", f"L1's test step ended with exit {outcome.exit} without having run a single test."
+    return reports.with_exit_code(read, outcome.exit), "", ""
