@@ -58,6 +58,7 @@ class _Fork(_Table):
 class _Landing(_Table):
     mode: Literal["branch", "pull-request", "direct"] = "branch"
     branch: str = "headway/sync"
+    hooks: Literal["run", "skip"] = "run"
 
 
 class _Step(_Table):
@@ -196,7 +197,7 @@ def _frozen(file: _File, digest: Digest, source: str) -> Config:
     return Config(
         upstream=UpstreamConfig(file.upstream.url, file.upstream.branch),
         fork=ForkConfig(file.fork.id, file.fork.trunk),
-        landing=LandingConfig(file.landing.mode, file.landing.branch),
+        landing=LandingConfig(file.landing.mode, file.landing.branch, file.landing.hooks),
         l1=_l1(file.l1),
         policy=tuple(PolicyRule(tuple(p.paths), p.decide, p.reason) for p in file.policy),
         invariant=tuple(Invariant(tuple(i.paths), i.pattern, i.at_least, i.reason) for i in file.invariant),

@@ -8,9 +8,12 @@ from headway.adapters.git_objects import ObjectReader, parse_commit
 from headway.core.names import Sha
 from headway.core.ports.git import Commit, Entry, PathChange
 
+PATCHES_AT_ONCE = 100
+"""Patches of this many changes are held in memory together (Triton: about 10 MB)."""
+
 
 class GitHistory:
-    """The `History` port on one repository."""
+    """The `History` and `Patches` ports on one repository."""
 
     def __init__(self, git: Git) -> None:
         self._git = git
@@ -46,6 +49,17 @@ class GitHistory:
         )
         found: dict[Sha, tuple[PathChange, ...]] = {change: () for change in wanted}
         found.update(_read_raw_diffs(ran.stdout))
+        return found
+
+    def patch_ids(self, changes: Iterable[Sha]) -> dict[Sha, str]:
+        wanted = list(changes)
+        found: dict[Sha, str] = {}
+        for start in range(0, len(wanted), PATCHES_AT_ONCE):
+            stdin = "".join(f"{change}\n" for change in wanted[start : start + PATCHES_AT_ONCE]).encode()
+            diff = self._git.run("diff-tree", "--stdin", "-p", "--root", "--diff-merges=first-parent", stdin=stdin)
+            for line in self._git.text("patch-id", "--stable", stdin=diff.stdout).splitlines():
+                patch_id, change = line.split(" ")
+                found[Sha(change)] = patch_id
         return found
 
     def entries(self, treeish: str, paths: Iterable[str]) -> dict[str, Entry]:

@@ -31,6 +31,8 @@ class LandingConfig:
 
     mode: LandingMode = "branch"
     branch: str = "headway/sync"
+    hooks: Literal["run", "skip"] = "run"
+    """Whether the owner's message hooks and his reference-transaction hook are run for landings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,6 +190,22 @@ class History(Protocol):
         ...
 
 
+class Patches(Protocol):
+    """Content identities of changes; slower than `History`. Adapter: `adapters/git_history.py`."""
+
+    def patch_ids(self, changes: Iterable[Sha]) -> dict[Sha, str]:
+        """`git patch-id --stable` of each change against its first parent; changes without text are left out."""
+        ...
+
+
+class Owner(Protocol):
+    """What nobody but the owner and headway may change. Adapter: `adapters/git_repository.py`."""
+
+    def snapshot(self) -> Mapping[str, str]:
+        """Name -> value of every ref, HEAD, config, hook and headway.toml."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A commit to be made: upstream's author line and encoding as they are, our committer, our parent."""

@@ -1,0 +1,208 @@
+"""What headway changes in the owner's repository: its objects, one branch of its own, and refs/headway/upstream/*.
+
+Hooks: nothing is checked out, so no hook can come from an untrusted tree, and `pre-commit` (which needs an index and
+a work tree) is replaced by L1. The owner's `prepare-commit-msg` and `commit-msg` are run on the message, and his
+`reference-transaction` on the landing, unless `[landing] hooks = "skip"`. `commit.gpgSign` is honoured. A hook or a
+signature that fails is exit 128 in git and never an empty pick: it is raised here under its own name.
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from headway.adapters.clocks import SystemClock
+from headway.adapters.failpoints import OFF, Failpoints
+from headway.adapters.git_command import Git
+from headway.adapters.git_objects import write_loose
+from headway.adapters.git_trial import Quarantine
+from headway.adapters.processes import ProcessFailed
+from headway.core.errors import HeadwayError
+from headway.core.names import Sha
+from headway.core.ports.clock import Clock
+from headway.core.ports.git import ABSENT_OID, Draft, HookRefused, RefMoved, SigningFailed, SourceUnreachable
+
+DURABLE = ("-c", "core.fsync=committed")
+"""git's default does not sync loose objects; a branch that survives a power cut must not point at nothing."""
+
+MESSAGE_HOOKS = (("prepare-commit-msg", ("message",)), ("commit-msg", ()))
+
+
+class GitLanding:
+    """The `Landing` port: commits are composed in the quarantine and brought over whole."""
+
+    def __init__(
+        self,
+        git: Git,
+        quarantine: Quarantine,
+        *,
+        clock: Clock | None = None,
+        hooks: bool = True,
+        failpoints: Failpoints = OFF,
+    ) -> None:
+        self._git = git
+        self._quarantine = quarantine
+        self._clock = clock or SystemClock()
+        self._hooks = hooks
+        self._failpoints = failpoints
+
+    def commit(self, draft: Draft) -> Sha:
+        message = self._through_hooks(draft.message) if self._hooks else draft.message
+        sha = self._signed(draft, message) if self._signs() else self._plain(draft, message)
+        self._failpoints.hit("git.objects.before")
+        self._bring_over(sha, draft.parent)
+        self._failpoints.hit("git.objects.after")
+        return sha
+
+    def read(self, ref: str) -> Sha | None:
+        ran = self._git.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", ok=None)
+        return Sha(ran.text) if ran.code == 0 else None
+
+    def move(self, ref: str, new: Sha, old: Sha | None) -> None:
+        self._failpoints.hit("git.update-ref.before")
+        ran = self._git.run(
+            *DURABLE,
+            "update-ref",
+            "--create-reflog",
+            "-m",
+            "headway: land",
+            ref,
+            new,
+            old or ABSENT_OID,
+            ok=None,
+            hooks=self._hooks,
+        )
+        if ran.code != 0:
+            if b"reference-transaction" in ran.stderr:
+                raise HookRefused(
+                    f"The repository's reference-transaction hook refused to move {ref}.",
+                    'Mend the hook, or set `[landing] hooks = "skip"`.',
+                    ran.stderr,
+                )
+            stands = self.read(ref)
+            raise RefMoved(
+                f"{ref} could not be moved from {(old or 'nothing')[:12]} to {new[:12]}: it stands at "
+                f"{(stands or 'nothing')[:12]} ({ran.complaint}).",
+                "Look at who moved it, then run again.",
+            )
+        self._failpoints.hit("git.update-ref.after")
+
+    def checked_out_at(self, branch: str) -> Path | None:
+        where = None
+        for line in self._git.text("worktree", "list", "--porcelain").split("\n"):
+            if line.startswith("worktree "):
+                where = Path(line.removeprefix("worktree "))
+            elif line == f"branch refs/heads/{branch}":
+                return where
+        return None
+
+    def fetch(self, source: str, branch: str, ref: str) -> Sha:
+        wanted = branch if branch.startswith("refs/") else f"refs/heads/{branch}"
+        self._failpoints.hit("git.fetch.before")
+        ran = self._git.run(
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-recurse-submodules",
+            "--no-write-fetch-head",
+            "--no-auto-maintenance",
+            "--refmap=",
+            "--end-of-options",
+            source,
+            f"+{wanted}:{ref}",
+            ok=None,
+        )
+        head = self.read(ref) if ran.code == 0 else None
+        if head is None:
+            raise SourceUnreachable(
+                f"Upstream {without_user_info(source)} (branch {branch}) could not be read: {ran.complaint}.",
+                "What is known of it is a partial source; mend the address or the network and run again.",
+            )
+        self._failpoints.hit("git.fetch.after")
+        return head
+
+    def _through_hooks(self, message: bytes) -> bytes:
+        with tempfile.TemporaryDirectory(prefix="headway-message-") as folder:
+            file = Path(folder) / "COMMIT_EDITMSG"
+            file.write_bytes(message)
+            for name, args in MESSAGE_HOOKS:
+                ran = self._git.run(
+                    "hook", "run", "--ignore-missing", name, "--", str(file), *args, ok=None, hooks=True
+                )
+                if ran.code != 0:
+                    raise HookRefused(
+                        f"The repository's {name} hook refused the commit (exit {ran.code}): {ran.complaint}.",
+                        'Mend the hook or the message, or set `[landing] hooks = "skip"`; then `headway sync retry`.',
+                        ran.stdout + ran.stderr,
+                    )
+            return file.read_bytes()
+
+    def _signs(self) -> bool:
+        return self._git.run("config", "--type=bool", "commit.gpgSign", ok=None).text == "true"
+
+    def _committer(self) -> dict[str, str]:
+        return {"GIT_COMMITTER_DATE": f"{int(self._clock.now().timestamp())} +0000"}
+
+    def _plain(self, draft: Draft, message: bytes) -> Sha:
+        """Written by hand: `commit-tree` would refuse or rewrite an author line that git itself once accepted."""
+        ran = self._git.run("var", "GIT_COMMITTER_IDENT", ok=None, env=self._committer())
+        if ran.code != 0:
+            raise HeadwayError(
+                f"git does not know who commits here: {ran.complaint}.", "Set user.name and user.email with git config."
+            )
+        head = [
+            f"tree {draft.tree}".encode(),
+            f"parent {draft.parent}".encode(),
+            b"author " + draft.author,
+            b"committer " + ran.stdout.rstrip(b"\n"),
+            *([f"encoding {draft.encoding}".encode()] if draft.encoding else []),
+        ]
+        content = b"\n".join(head) + b"\n\n" + message
+        return Sha(write_loose(self._quarantine.objects, "commit", content, self._quarantine.algorithm))
+
+    def _signed(self, draft: Draft, message: bytes) -> Sha:
+        encoding = ("-c", f"i18n.commitEncoding={draft.encoding}") if draft.encoding else ()
+        env = {**self._committer(), **_author_variables(draft.author), **self._in_quarantine()}
+        args = (*encoding, "commit-tree", "-S", draft.tree, "-p", draft.parent)
+        ran = self._git.run(*args, stdin=message, ok=None, env=env)
+        if ran.code != 0:
+            raise SigningFailed(
+                f"commit.gpgSign is on and the commit could not be signed (exit {ran.code}): {ran.complaint}.",
+                "Mend the signing key or turn commit.gpgSign off; no change was decided by this.",
+            )
+        return Sha(ran.text)
+
+    def _in_quarantine(self) -> dict[str, str]:
+        owner = self._git.text("rev-parse", "--path-format=absolute", "--git-path", "objects")
+        return {"GIT_OBJECT_DIRECTORY": str(self._quarantine.objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": owner}
+
+    def _bring_over(self, commit: Sha, parent: Sha) -> None:
+        """Exactly what the commit adds to its parent; other trials' objects stay behind in the quarantine."""
+        revisions = f"{commit}\n^{parent}\n".encode()
+        pack = self._quarantine.git.run("pack-objects", "--revs", "--stdout", "-q", stdin=revisions)
+        try:
+            self._git.run(*DURABLE, "unpack-objects", "-q", stdin=pack.stdout)
+        except ProcessFailed as failed:
+            raise HeadwayError(
+                f"The commit could not be written into {self._git.directory}: {failed.ran.complaint}.",
+                "Make room or mend the permissions and run again; no branch was moved.",
+            ) from failed
+
+
+def without_user_info(source: str) -> str:
+    """A URL without the user-info part, where people keep tokens."""
+    scheme, separator, rest = source.partition("://")
+    if not separator:
+        return source
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+
+
+def _author_variables(author: bytes) -> Mapping[str, str]:
+    name, _, rest = author.partition(b" <")
+    mail, _, date = rest.partition(b"> ")
+    return {
+        "GIT_AUTHOR_NAME": os.fsdecode(name),
+        "GIT_AUTHOR_EMAIL": os.fsdecode(mail),
+        "GIT_AUTHOR_DATE": f"@{date.decode('ascii', 'replace')}",
+    }

@@ -1,0 +1,115 @@
+"""Opening a fork: what it is, whether it is fit to work on, and a fingerprint of what nobody else may change."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from headway.adapters.git_command import Git
+from headway.core.config import CONFIG_NAME
+from headway.core.errors import HeadwayError
+from headway.core.names import Sha
+
+PLAIN_FILES = ("HEAD", "config", "config.worktree", "packed-refs", "info/exclude", "info/attributes", "info/grafts")
+
+
+@dataclass(frozen=True, slots=True)
+class ForkRepository:
+    """A work tree of the fork. `top` is its root; `common_dir` is shared by all its work trees."""
+
+    top: Path
+    common_dir: Path
+    git: Git
+
+    def file_at(self, revision: str, path: str) -> bytes | None:
+        """A file's content at a revision, or None."""
+        ran = self.git.run("cat-file", "blob", f"{revision}:{path}", ok=None)
+        return ran.stdout if ran.code == 0 else None
+
+    def dirty(self) -> tuple[str, ...]:
+        """Tracked files that differ from HEAD. headway.toml is the owner's business and never makes a fork dirty."""
+        ran = self.git.run("status", "--porcelain", "-z", "--untracked-files=no", "--no-renames")
+        paths = (entry[3:].decode("utf-8", "replace") for entry in ran.stdout.split(b"\0") if entry)
+        return tuple(path for path in paths if path != CONFIG_NAME)
+
+    def snapshot(self) -> dict[str, str]:
+        """Name -> value of every ref, HEAD, config, hook and headway.toml: what untrusted code must leave alone."""
+        listing = self.git.text("for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)")
+        found = {f"ref {name}": f"{oid} {symref}".strip() for name, oid, symref in _triples(listing)}
+        for name in PLAIN_FILES:
+            if name != "packed-refs":  # its content is in the refs; git rewrites the file as it likes
+                found |= _digest_of(self.common_dir / name, name)
+        for hook in sorted(_files(self.common_dir / "hooks")):
+            found |= _digest_of(hook, f"hooks/{hook.name}")
+        return found | _digest_of(self.top / CONFIG_NAME, CONFIG_NAME)
+
+
+def open_fork(path: Path) -> ForkRepository:
+    """The fork that `path` lies in. Raises HeadwayError for no repository, a bare, shallow or partial one."""
+    if not path.is_dir():
+        raise HeadwayError(f"The folder {path} does not exist.", "Give the fork's checkout with --fork.")
+    git = Git(path)
+    ran = git.run("rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir", ok=None)
+    if ran.code != 0:
+        raise HeadwayError(
+            f"{path} is not a git repository ({ran.complaint}).", "Run headway in a checkout of the fork."
+        )
+    bare, common = ran.text.split("\n")[:2]
+    if bare == "true":
+        raise HeadwayError(f"{path} is a bare repository.", "Run headway in a checkout of the fork.")
+    if git.text("rev-parse", "--is-shallow-repository") == "true":
+        raise HeadwayError(
+            f"{path} is a shallow clone: its history is cut off.", "Complete it with `git fetch --unshallow`."
+        )
+    promised = git.run("config", "--get-regexp", r"^remote\..*\.promisor$|^extensions\.partialclone$", ok=None)
+    if promised.code == 0:
+        raise HeadwayError(
+            f"{path} is a partial clone: objects are missing until somebody asks for them.",
+            "Make a full clone, or run `git fetch --refetch --no-filter` and drop remote.*.promisor.",
+        )
+    top = Path(git.text("rev-parse", "--path-format=absolute", "--show-toplevel"))
+    return ForkRepository(top, Path(common), Git(top))
+
+
+def trunk_of(fork: ForkRepository) -> str:
+    """The branch that is checked out: the natural guess for trunk at `init`. Raises HeadwayError where there is none."""
+    ran = fork.git.run("symbolic-ref", "--quiet", "--short", "HEAD", ok=None)
+    if ran.code != 0:
+        raise HeadwayError(f"{fork.top} has no branch checked out.", "Name the fork's main branch with --trunk.")
+    return ran.text
+
+
+def changed_names(before: dict[str, str], after: dict[str, str], ours: Iterable[str] = ()) -> tuple[str, ...]:
+    """What differs between two snapshots, without what headway itself changed: one line per name."""
+    skip = set(ours)
+    return tuple(
+        f"{name}: {before.get(name, 'absent')} -> {after.get(name, 'absent')}"
+        for name in sorted(before.keys() | after.keys())
+        if name not in skip and before.get(name) != after.get(name)
+    )
+
+
+def known_commit(fork: ForkRepository, name: str) -> Sha:
+    """A person's name for a commit, made full. Raises HeadwayError where it names nothing."""
+    ran = fork.git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", ok=None)
+    if ran.code != 0:
+        raise HeadwayError(f"{name!r} names no commit in {fork.top}.", "Give a commit id of upstream.")
+    return Sha(ran.text)
+
+
+def _triples(listing: str) -> Iterable[tuple[str, str, str]]:
+    for line in listing.split("\n"):
+        if line:
+            name, oid, symref = line.split("\0")
+            yield name, oid, symref
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    return (path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else ()
+
+
+def _digest_of(path: Path, name: str) -> dict[str, str]:
+    if not path.is_file():
+        return {}
+    executable = "x" if path.stat().st_mode & 0o100 else "-"
+    return {name: f"{hashlib.sha256(path.read_bytes()).hexdigest()[:16]} {executable}"}
