@@ -1,0 +1,218 @@
+"""What may be taken, decided from facts alone: policy, protected paths, revert pairs, a trial pick, proof of emptiness.
+
+Nothing here lands, runs tests or writes to the log; `plan` and the journey ask the same questions of the same code.
+"""
+
+import fnmatch
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from headway.core.config import Config, PolicyRule
+from headway.core.errors import HeadwayError
+from headway.core.events_sync import Decider, Grade, Kind
+from headway.core.names import Sha, TreeId
+from headway.core.ports.git import (
+    Clean,
+    Commit,
+    Conflicted,
+    Empty,
+    History,
+    PathChange,
+    Trial,
+    TrialMerges,
+    Unknown,
+    shown_path,
+)
+from headway.core.reasons import Reason
+from headway.sync.history import Range, revert_candidates
+
+SHOWN_CONFLICT_BYTES = 64 << 10
+"""How much of each conflicted file, with its markers, is kept as evidence."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The change needs no L1: this is its disposition. `facts` become the evidence blob."""
+
+    change: Sha
+    kind: Kind
+    reason: str
+    facts: Mapping[str, Any]
+    by: Decider = "run"
+    grade: Grade = "proven"
+    partner: Sha | None = None
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The trial pick is clean and changes something: `tree` may land if L1 is green on it."""
+
+    change: Sha
+    tree: TreeId
+    facts: Mapping[str, Any]
+
+
+Assessment = Decided | Ready
+TrialWord = Literal["clean", "conflict", "empty", "unknown", "not_tried"]
+
+
+@dataclass(frozen=True)
+class Triage:
+    """Assesses one change at a time. `rules` are the config's; `line` is the range; `deferred` are not in the fork."""
+
+    history: History
+    merges: TrialMerges
+    config: Config
+    line: Range
+    commits: Mapping[Sha, Commit] = field(default_factory=dict)
+    effects: Mapping[Sha, tuple[PathChange, ...]] = field(default_factory=dict)
+    reverts: Mapping[Sha, tuple[Sha, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, history: History, merges: TrialMerges, config: Config, line: Range) -> "Triage":
+        """Reads the whole range once: messages, effects, who says that it reverts whom."""
+        commits = {commit.sha: commit for commit in line.commits}
+        return cls(history, merges, config, line, commits, history.effects(line.shas), revert_candidates(line.commits))
+
+    def assess(
+        self, change: Sha, onto: str, *, pending: frozenset[Sha], absent: frozenset[Sha] = frozenset(), forced: bool
+    ) -> Assessment:
+        """The answer for `change` on top of `onto` (a commit or a tree).
+
+        `pending` are changes without a disposition, `absent` those deferred (not in the fork either); `forced` means
+        that a person asked for it, so policy rules do not apply.
+        """
+        effect = self.effects[change]
+        if not forced and (rule := matching_rule(self.config.policy, effect)) is not None:
+            return _by_policy(change, rule, effect)
+        if touched := _protected(self.config.protected_paths, effect):
+            facts = {"protected_paths": touched}
+            return Decided(change, "deferred", Reason.PROTECTED_PATH, facts)
+        if not forced and (pair := self._reverted_pair(change, pending, absent)) is not None:
+            return pair
+        return self._judged(change, onto, self.merges.pick(change, onto))
+
+    def _judged(self, change: Sha, onto: str, trial: Trial) -> Assessment:
+        match trial:
+            case Clean():
+                return Ready(change, trial.tree, {"onto": onto, "result": "clean", "tree": trial.tree})
+            case Conflicted():
+                return Decided(change, "deferred", Reason.CONFLICT, self._conflict_facts(onto, trial))
+            case Unknown():
+                facts = {"onto": onto, "result": "unknown", "git": trial.message}
+                return Decided(change, "deferred", Reason.UNKNOWN, facts)
+            case Empty():
+                return self._empty(change, onto)
+
+    def _empty(self, change: Sha, onto: str) -> Assessment:
+        """An empty pick is `already_present` only if it is shown that the fork has the effect."""
+        effect = self.effects[change]
+        facts: dict[str, Any] = {"onto": onto, "result": "empty", "paths": [shown_path(p.path) for p in effect]}
+        if not effect:
+            return Decided(change, "already_present", "changes_nothing", facts)
+        there = self.history.entries(onto, [p.path for p in effect])
+        differing = [shown_path(p.path) for p in effect if there.get(p.path) != p.after]
+        if not differing:
+            return Decided(change, "already_present", "same_effect", facts)
+        # the files differ elsewhere: take the change out and put it back; what comes back must be what was there
+        without = self.merges.unpick(change, onto)
+        facts |= {"differing": differing, "without_it": _word(without)}
+        if isinstance(without, Clean):
+            again = self.merges.pick(change, without.tree)
+            facts["put_back"] = _word(again)
+            if isinstance(again, Clean) and again.tree == self._tree(onto):
+                return Decided(change, "already_present", "round_trip", facts)
+        return Decided(change, "deferred", Reason.VANISHED, facts)
+
+    def _tree(self, onto: str) -> TreeId:
+        unchanged = self.merges.merge(onto, onto, onto)
+        return unchanged.tree if isinstance(unchanged, Empty) else TreeId("")
+
+    def _reverted_pair(self, change: Sha, pending: frozenset[Sha], absent: frozenset[Sha]) -> Decided | None:
+        """A pending change and a pending one that takes exactly it back, as git itself computes the revert."""
+        for later in self.reverts.get(change, ()):
+            if later in pending and self._takes_back(change, later):
+                return _pair(change, later)
+        for earlier, later_ones in self.reverts.items():
+            if change in later_ones and earlier in absent and self._takes_back(earlier, change):
+                return _pair(earlier, change)
+        return None
+
+    def _takes_back(self, change: Sha, later: Sha) -> bool:
+        parents = self.commits[later].parents
+        if not parents:
+            return False
+        undone = self.merges.unpick(change, parents[0])
+        return isinstance(undone, Clean) and undone.tree == self.commits[later].tree
+
+    def _conflict_facts(self, onto: str, trial: Conflicted) -> dict[str, Any]:
+        files = {}
+        for path in trial.paths:
+            try:
+                content = self.merges.blob(f"{trial.tree}:{path}")
+            except HeadwayError as absent:  # a path that the merge left out (modify/delete): its absence is the fact
+                files[shown_path(path)] = f"not in the merged tree ({type(absent).__name__})"
+                continue
+            files[shown_path(path)] = content[:SHOWN_CONFLICT_BYTES].decode("utf-8", "replace")
+        return {
+            "onto": onto,
+            "result": "conflict",
+            "conflicts": [
+                {"kind": c.kind, "paths": [shown_path(p) for p in c.paths], "message": _plain(c.message)}
+                for c in trial.conflicts
+            ],
+            "paths": [shown_path(path) for path in trial.paths],
+            "files_with_markers": files,
+        }
+
+
+def matching_rule(rules: Sequence[PolicyRule], effect: Iterable[PathChange]) -> PolicyRule | None:
+    """The first rule that covers every path of the change; a change without paths is covered by none."""
+    paths = [change.path for change in effect]
+    for rule in rules:
+        if paths and all(any(matches_glob(glob, path) for glob in rule.paths) for path in paths):
+            return rule
+    return None
+
+
+def matches_glob(glob: str, path: str) -> bool:
+    """git's default pathspec: `*` crosses slashes, and a folder's name covers all below it."""
+    return fnmatch.fnmatchcase(path, glob) or path == glob.rstrip("/") or path.startswith(glob.rstrip("/") + "/")
+
+
+def trial_word(assessment: Assessment) -> TrialWord:
+    """What the trial pick said, for a table."""
+    word = assessment.facts.get("result", "not_tried")
+    return word if word in ("clean", "conflict", "empty", "unknown") else "not_tried"
+
+
+def as_evidence(facts: Mapping[str, Any]) -> str:
+    """Facts as the text of an evidence blob."""
+    return json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _protected(globs: Sequence[str], effect: Iterable[PathChange]) -> list[str]:
+    return [shown_path(c.path) for c in effect if any(matches_glob(glob, c.path) for glob in globs)]
+
+
+def _by_policy(change: Sha, rule: PolicyRule, effect: Iterable[PathChange]) -> Decided:
+    kind: Kind = "wont_port" if rule.decide == "wont_port" else "deferred"
+    paths = [shown_path(c.path) for c in effect]
+    return Decided(
+        change, kind, Reason.POLICY, {"rule": list(rule.paths), "why": rule.reason, "paths": paths}, "policy"
+    )
+
+
+def _pair(change: Sha, later: Sha) -> Decided:
+    facts = {"change": change, "reverted_by": later, "shown": "git's own revert of the change gives the later tree"}
+    return Decided(change, "reverted_pair", "exact_revert", facts, partner=later)
+
+
+def _word(trial: Trial) -> str:
+    return {Clean: "clean", Empty: "empty", Conflicted: "conflict", Unknown: "unknown"}[type(trial)]
+
+
+def _plain(message: str) -> str:
+    return message.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
