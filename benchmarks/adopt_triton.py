@@ -22,6 +22,7 @@ from headway.core.names import Sha
 from headway.sync.adopt import Match, scan
 from headway.sync.history import upstream_range
 
+SCHEMA = "headway.bench.adopt_triton/1"
 UPSTREAM_HEAD = "63068fcc"
 
 
@@ -30,9 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
     if not options.repo.is_dir() or not options.labels.is_file():
         absent = options.labels if options.repo.is_dir() else options.repo
-        return show(
-            "headway.bench.adopt_triton/1", [could_not_run("adopt", f"{absent} is absent")], as_json=options.json
-        )
+        return show(SCHEMA, [could_not_run("adopt", f"{absent} is absent")], as_json=options.json)
     git = Git(options.repo)
     history = GitHistory(git)
     with options.labels.open(newline="") as file:
@@ -41,16 +40,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     trunk = Sha(git.text("rev-list", "-1", f"--before={options.until}T23:59:59Z", options.trunk))
     base = head and history.merge_base(trunk, head)
     if head is None or base is None:
-        return show(
-            "headway.bench.adopt_triton/1", [could_not_run("adopt", "upstream is absent")], as_json=options.json
-        )
+        return show(SCHEMA, [could_not_run("adopt", "upstream is absent")], as_json=options.json)
     line = upstream_range(history, base, head, ())
     began = time.monotonic()
     found = scan(history, line, trunk, AdoptConfig())
     seconds = time.monotonic() - began
     in_range = {sha: kind for sha, kind in labels.items() if sha in set(line.shas)}
     rows = _rows(found.matches, in_range, seconds, len(labels))
-    code = show("headway.bench.adopt_triton/1", rows, as_json=options.json)
+    code = show(SCHEMA, rows, as_json=options.json)
     if options.misses:
         _show_misses(found.matches, in_range, history)
     return code

@@ -72,7 +72,7 @@ def open_fork(path: Path) -> ForkRepository:
 
 
 def trunk_of(fork: ForkRepository) -> str:
-    """The branch that is checked out: the natural guess for trunk at `init`. Raises HeadwayError where there is none."""
+    """The branch that is checked out: the guess for trunk at `init`. Raises HeadwayError where there is none."""
     ran = fork.git.run("symbolic-ref", "--quiet", "--short", "HEAD", ok=None)
     if ran.code != 0:
         raise HeadwayError(f"{fork.top} has no branch checked out.", "Name the fork's main branch with --trunk.")

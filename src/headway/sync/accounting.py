@@ -190,7 +190,7 @@ def closure_of(ledger: Ledger, line: Sequence[Sha]) -> Closure:
 
 @dataclass(frozen=True)
 class Lag:
-    """How far behind the fork is. `days_behind` measures progress, `backlog` debt; neither is shown without the other."""
+    """`days_behind` measures progress, `backlog` debt; neither is shown without the other."""
 
     days_behind: float
     commits_behind: int

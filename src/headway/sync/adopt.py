@@ -31,7 +31,6 @@ _NOT_TAKEN = re.compile(
     r"defer|skip|won'?t|revert|back(?:ed|s)?.?out|drop|exclud|except|not (?:taken|port)", re.IGNORECASE
 )
 _NUMBER = re.compile(r"#(\d+)\b")
-_PULL_LINK = re.compile(r"/pull/(\d+)\b")
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,8 @@ def same_paths(
     changes: Iterable[Sha], fork: Iterable[Sha], effects: Mapping[Sha, tuple[PathChange, ...]]
 ) -> tuple[Sha, ...]:
     """The commits worth a patch-id: those of both sides that touch exactly the same paths as one of the other side."""
-    left, right = defaultdict(list), defaultdict(list)
+    left: dict[frozenset[str], list[Sha]] = defaultdict(list)
+    right: dict[frozenset[str], list[Sha]] = defaultdict(list)
     for side, commits in ((left, changes), (right, fork)):
         for sha in commits:
             side[_paths(effects.get(sha, ()))].append(sha)

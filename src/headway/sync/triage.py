@@ -104,9 +104,9 @@ class Triage:
                 facts = {"onto": onto, "result": "unknown", "git": trial.message}
                 return Decided(change, "deferred", Reason.UNKNOWN, facts)
             case Empty():
-                return self._empty(change, onto)
+                return self._empty(change, onto, trial.tree)
 
-    def _empty(self, change: Sha, onto: str) -> Assessment:
+    def _empty(self, change: Sha, onto: str, ours: TreeId) -> Assessment:
         """An empty pick is `already_present` only if it is shown that the fork has the effect."""
         effect = self.effects[change]
         facts: dict[str, Any] = {"onto": onto, "result": "empty", "paths": [shown_path(p.path) for p in effect]}
@@ -122,13 +122,9 @@ class Triage:
         if isinstance(without, Clean):
             again = self.merges.pick(change, without.tree)
             facts["put_back"] = _word(again)
-            if isinstance(again, Clean) and again.tree == self._tree(onto):
+            if isinstance(again, Clean) and again.tree == ours:
                 return Decided(change, "already_present", "round_trip", facts)
         return Decided(change, "deferred", Reason.VANISHED, facts)
-
-    def _tree(self, onto: str) -> TreeId:
-        unchanged = self.merges.merge(onto, onto, onto)
-        return unchanged.tree if isinstance(unchanged, Empty) else TreeId("")
 
     def _reverted_pair(self, change: Sha, pending: frozenset[Sha], absent: frozenset[Sha]) -> Decided | None:
         """A pending change and a pending one that takes exactly it back, as git itself computes the revert."""
