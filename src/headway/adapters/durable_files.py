@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,9 +50,34 @@ def write_durably(
     sync_folder(path.parent)
 
 
+def write_text_durably(path: Path, lines: Iterable[str]) -> None:
+    """Write lines to `path`, whole or not at all. Raises DiskFull, and HeadwayError for a path that cannot be."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with files_explained(path):
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                file.writelines(lines)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Make names in `folder` durable; a file's own fsync does not."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_file(path: Path) -> None:
+    """Make the content of a file that somebody else wrote durable."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -16,7 +16,17 @@ from headway.adapters.durable_files import files_explained, sync_folder
 from headway.adapters.failpoints import OFF, Failpoints
 from headway.adapters.log_tail import LogTail
 from headway.adapters.masking import NOTHING_KNOWN, Masker
-from headway.adapters.sqlite_log_schema import COLUMNS, check_format, create, explained, remember_writer
+from headway.adapters.sqlite_log_schema import (
+    COLUMNS,
+    check_format,
+    create,
+    explained,
+    insert_heads,
+    insert_records,
+    remember_writer,
+    set_last_position,
+    tolerant_text,
+)
 from headway.core.chain import NEW, Head, damaged, followed
 from headway.core.errors import HeadwayError
 from headway.core.events import encode, event_types, unknown
@@ -216,16 +226,9 @@ class SqliteLog:
         return Record(position, stream, version, ts, kind, payload, previous.hash, digest)
 
     def _write_rows(self, added: list[Record], heads: dict[StreamId, Head], position: int) -> None:
-        self._db.executemany(
-            f"INSERT INTO records ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            ((r.position, r.stream, r.version, r.ts, r.type, r.payload, r.prev_hash, r.hash) for r in added),
-        )
-        self._db.executemany(
-            "INSERT INTO heads (stream, version, hash, position) VALUES (?, ?, ?, ?) ON CONFLICT (stream)"
-            " DO UPDATE SET version = excluded.version, hash = excluded.hash, position = excluded.position",
-            ((stream, head.version, head.hash, head.position) for stream, head in heads.items() if head.version),
-        )
-        self._db.execute("UPDATE meta SET value = ? WHERE key = 'last_position'", (str(position),))
+        insert_records(self._db, added)
+        insert_heads(self._db, heads)
+        set_last_position(self._db, position)
         for kind in {record.type for record in added} - self._known_types:
             self._db.execute("INSERT OR IGNORE INTO types (type, since) VALUES (?, ?)", (kind, __version__))
             remember_writer(self._db)
@@ -257,7 +260,17 @@ class SqliteLog:
 
     def _fetch(self, sql: str, arguments: tuple[object, ...] = ()) -> list[tuple]:  # type: ignore[type-arg]
         with explained(self.path):
-            return self._db.execute(sql, arguments).fetchall()
+            try:
+                return self._db.execute(sql, arguments).fetchall()
+            except sqlite3.OperationalError as trouble:
+                if "decode" not in str(trouble):
+                    raise
+            # a flipped byte made text that is not UTF-8; read it all the same, so that its hash tells which record
+            self._db.text_factory = tolerant_text
+            try:
+                return self._db.execute(sql, arguments).fetchall()
+            finally:
+                self._db.text_factory = str
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

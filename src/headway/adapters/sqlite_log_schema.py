@@ -2,15 +2,17 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from headway import __version__
 from headway.adapters.durable_files import DiskFull
+from headway.core.chain import Head
 from headway.core.errors import HeadwayError
 from headway.core.events import UnknownEvent
-from headway.core.ports.log import LogDamaged
+from headway.core.names import StreamId
+from headway.core.ports.log import LogDamaged, Record
 
 FORMAT = 1
 APPLICATION_ID = 0x68647779  # "hdwy": so that `file` and we can tell a headway log from another SQLite file
@@ -31,6 +33,11 @@ FULL_CODES = frozenset({sqlite3.SQLITE_FULL})
 WRITE_CODES = frozenset({sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN})
 DAMAGE_CODES = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 SCARCE_BYTES = 256 << 10
+
+
+def tolerant_text(raw: bytes) -> str:
+    """For a row with a flipped byte: what is not UTF-8 survives as surrogates, and then fails its hash."""
+    return raw.decode("utf-8", "surrogateescape")
 
 
 def create(db: sqlite3.Connection) -> None:
@@ -64,6 +71,28 @@ def check_format(db: sqlite3.Connection, path: Path) -> None:
             f"The log {path} has format {meta['format']}; this headway ({__version__}) knows format {FORMAT}.",
             f"Use headway {meta['written_by']} or newer.",
         )
+
+
+def insert_records(db: sqlite3.Connection, records: Iterable[Record]) -> None:
+    """Add rows; the caller holds the transaction. A (stream, version) that is there already is an IntegrityError."""
+    db.executemany(
+        f"INSERT INTO records ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        ((r.position, r.stream, r.version, r.ts, r.type, r.payload, r.prev_hash, r.hash) for r in records),
+    )
+
+
+def insert_heads(db: sqlite3.Connection, heads: Mapping[StreamId, Head]) -> None:
+    """Say where streams stand now."""
+    db.executemany(
+        "INSERT INTO heads (stream, version, hash, position) VALUES (?, ?, ?, ?) ON CONFLICT (stream)"
+        " DO UPDATE SET version = excluded.version, hash = excluded.hash, position = excluded.position",
+        ((stream, head.version, head.hash, head.position) for stream, head in heads.items() if head.version),
+    )
+
+
+def set_last_position(db: sqlite3.Connection, position: int) -> None:
+    """The newest position ever given out, also when its record is gone."""
+    db.execute("UPDATE meta SET value = ? WHERE key = 'last_position'", (str(position),))
 
 
 def remember_writer(db: sqlite3.Connection) -> None:

@@ -66,8 +66,21 @@ class BlobRedacted:
 
 
 @dataclass(frozen=True, slots=True)
+class BlobsCollected:
+    """`log gc` removed the content of blobs that events name, by a policy of age and size; they are not missing."""
+
+    TYPE: ClassVar[str] = "core.blobs_collected.v1"
+    blobs: tuple[BlobId, ...]
+    older_than_seconds: float
+    stored_bytes_at_least: int
+
+
+@dataclass(frozen=True, slots=True)
 class TailSetAside:
-    """`log verify --set-aside` moved damaged records out of a stream into a file, and says which."""
+    """`log verify --set-aside` moved damaged records out of a stream into a file, and says which.
+
+    `stream` is `?` for records that are known only to have been there; `first_version` is then 0.
+    """
 
     TYPE: ClassVar[str] = "core.tail_set_aside.v1"
     stream: str
@@ -79,4 +92,6 @@ class TailSetAside:
 RECOVERY_TYPES = frozenset({IntentSettled.TYPE, TailSetAside.TYPE})
 """Types that exist only because something went wrong; the kill test compares logs without them."""
 
-CoreEvent = IntentNamed | IntentDone | IntentSettled | PersonDecided | InboxTaken | BlobRedacted | TailSetAside
+CoreEvent = (
+    IntentNamed | IntentDone | IntentSettled | PersonDecided | InboxTaken | BlobRedacted | BlobsCollected | TailSetAside
+)

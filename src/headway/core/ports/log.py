@@ -39,7 +39,7 @@ def record_hash(position: int, stream: str, version: int, ts: str, type_name: st
     The position is among them: otherwise two streams' records could swap places in the whole log unnoticed.
     """
     text = f"{prev_hash}\0{position}\0{stream}\0{version}\0{ts}\0{type_name}\0{payload}"
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

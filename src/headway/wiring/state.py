@@ -1,4 +1,4 @@
-"""The only place that chooses real implementations. One function per room builds what the room needs."""
+"""Opens a state folder with the real log, blobs and lock: what every room begins with."""
 
 import os
 from collections.abc import Callable, Mapping
