@@ -1,0 +1,48 @@
+"""What a model is told. The instructions and the opening's first part are byte-stable for one purpose and goal."""
+
+from typing import Any
+
+from headway.core.ports.agent import Request
+
+_COMMON = (
+    "Your words are never evidence: a deterministic gate compiles, checks and measures what you propose, and only its "
+    "verdict counts. End every turn with the tool `propose`, giving the whole new content of each file you change. "
+    "Change nothing but the files you are shown."
+)
+
+INSTRUCTIONS: dict[str, str] = {
+    "resolve_conflict": "You resolve one merge conflict in a fork of a compiler. Keep the fork's intent and everything "
+    "upstream added, and keep each referenced. Never delete, skip or weaken a test. " + _COMMON,
+    "optimise": "You optimise one source file against a fixed goal. Read the ledger before you propose: do not "
+    "repeat a strategy that failed unless its condition for a retry holds. State one hypothesis. " + _COMMON,
+    "group_failures": "You name and group test failures. Put the report into the one file you are shown. " + _COMMON,
+    "write_report": "You write a short report from facts that are given. Add no fact. " + _COMMON,
+    "fix": "You mend one failing test's cause in a fork of a compiler. Never edit the test. " + _COMMON,
+}
+
+PROPOSE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "hypothesis": {"type": "string", "description": "One sentence: what you expect to happen, and why."},
+        "parent": {"type": "string", "description": "The id of the attempt or resolution that this one builds on."},
+        "files": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
+                "required": ["path", "content"],
+            },
+        },
+    },
+    "required": ["hypothesis", "files"],
+}
+
+
+def opening(request: Request) -> str:
+    """The first message: the context (its stable part first), the files, then what changes most: the refusals."""
+    parts = [request.context]
+    for path, content in request.files.items():
+        parts.append(f"<file path={path!r}>\n{content}\n</file>")
+    if request.refusals:
+        parts.append("Refused so far, newest last:\n" + "\n".join(f"- {refusal}" for refusal in request.refusals))
+    return "\n\n".join(parts)
