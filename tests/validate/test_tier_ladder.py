@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+from tests.validate.suites import CHECKS, ENGINE, L1, TEST, new_fork
+
 from headway.core.config import L1Config, StepConfig
+from headway.core.errors import HeadwayError
 from headway.core.events_validate import L1Judged, L1Proven, SuiteRan
 from headway.core.gates import NotDecided, Passed, Refused
+from headway.core.names import Sha
 from headway.core.reasons import Reason
-from tests.validate.suites import CHECKS, ENGINE, L1, TEST, new_fork
 
 
 def test_a_green_change_passes_and_its_base_is_not_run(tmp_path: Path) -> None:
@@ -106,11 +110,6 @@ def test_the_first_landing_proves_that_l1_sees_the_tree_and_the_second_does_not_
 
 
 def test_an_unknown_commit_is_named(tmp_path: Path) -> None:
-    import pytest
-
-    from headway.core.errors import HeadwayError
-    from headway.core.names import Sha
-
     fork = new_fork(tmp_path)
-    with pytest.raises(HeadwayError, match="The commit 0{40} is not in"):
+    with pytest.raises(HeadwayError, match=r"The commit 0{40} is not in"):
         fork.check(Sha("0" * 40))

@@ -9,7 +9,7 @@ from headway.core.config import CONFIG_NAME
 from headway.core.errors import HeadwayError
 from headway.core.ports.workspace import OwnerFingerprint
 
-_FILES = ("config", "config.worktree", "info/alternates", "info/attributes", "info/grafts", "shallow")
+_FILES = ("config", "config.worktree", "objects/info/alternates", "info/attributes", "info/grafts", "shallow")
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ def prove_not_blind(l1: L1Config, request: CloneRequest, key: SuiteKey, honest: 
     Stops at the first language that L1 sees and that it fails for; the rest are tried too, and named if unseen.
     """
     with ports.workspaces.checkout(request) as checkout:
-        bad = mutants(checkout.tracked, l1.canary_paths, lambda path: (checkout.path / path).read_bytes())
+        lines = " ".join(step.run for step in (l1.setup, l1.build, l1.test) if step)
+        bad = mutants(checkout.tracked, l1.canary_paths, lambda path: (checkout.path / path).read_bytes(), lines)
     if not bad:
         return Proof(_nothing_to_break(), None)
     sees: list[str] = []

@@ -44,6 +44,9 @@ LANGUAGES: dict[str, Language] = {
 }
 """Tried in this order."""
 
+SCRIPTS = frozenset({"python", "shell", "javascript"})
+"""Languages whose files can be the suite's own runner, called by name."""
+
 _NOT_THE_PRODUCT = re.compile(
     r"(^|/)(tests?|testing|docs?|examples?|benchmarks?|scripts?|tools|tutorials|third_party|vendor|\.[^/]+)/"
     r"|(^|/)(test_[^/]*|[^/]*_test|conftest|setup|noxfile|tasks|fabfile|__main__|_version)\.[a-z]+$"
@@ -59,27 +62,29 @@ def product_sources(tracked: Iterable[str], language: Language) -> tuple[str, ..
     )
 
 
-def targets(tracked: Iterable[str], language: Language) -> tuple[str, ...]:
-    """What to break: for Python each package's `__init__` and modules outside packages, elsewhere every source."""
+def targets(tracked: Iterable[str], language: Language, commands: str = "") -> tuple[str, ...]:
+    """What to break: of Python the `__init__` of the largest package, or its loose modules; elsewhere every source.
+
+    Not every package: breaking a helper of the tests would turn a suite red that never looks at the product. For the
+    same reason a script that `commands` call (the suite's own runner) is left alone.
+    """
     sources = product_sources(tracked, language)
+    if language.name in SCRIPTS:
+        called = {PurePosixPath(word).name for word in re.split(r"[\s'\";&|()]+", commands)}
+        sources = tuple(path for path in sources if PurePosixPath(path).name not in called)
     if language.name != "python":
         return sources
     packages = {str(PurePosixPath(path).parent) for path in sources if PurePosixPath(path).name == "__init__.py"}
     roots = {package for package in packages if str(PurePosixPath(package).parent) not in packages}
-
-    def inside_package(path: str) -> bool:
-        return any(str(parent) in packages for parent in PurePosixPath(path).parents)
-
-    return tuple(
-        path
-        for path in sources
-        if (PurePosixPath(path).name == "__init__.py" and str(PurePosixPath(path).parent) in roots)
-        or not inside_package(path)
-    )
+    if not roots:
+        return sources
+    size = {root: sum(path.startswith(f"{root}/") for path in sources) for root in roots}
+    largest = min(roots, key=lambda root: (-size[root], root))
+    return (f"{largest}/__init__.py",)
 
 
 def mutants(
-    tracked: tuple[str, ...], chosen: tuple[str, ...], read: Callable[[str], bytes]
+    tracked: tuple[str, ...], chosen: tuple[str, ...], read: Callable[[str], bytes], commands: str = ""
 ) -> Mapping[str, Mapping[str, bytes]]:
     """Language name -> {path: broken contents}. `chosen` (from headway.toml) replaces headway's own choice.
 
@@ -89,7 +94,7 @@ def mutants(
         return {"chosen": {path: _language_of(path).broken(read(path)) for path in chosen}}
     made: dict[str, Mapping[str, bytes]] = {}
     for name, language in LANGUAGES.items():
-        found = targets(tracked, language)
+        found = targets(tracked, language, commands)
         if found:
             made[name] = {path: language.broken(read(path)) for path in found}
     return made
