@@ -1,1 +1,1 @@
-"""The evaluation worker: a program of its own (judge and runner). Standard library only; never imports headway."""
+"""The worker: judge and runner. A program of its own, which imports nothing of headway; see docs/lab.md."""

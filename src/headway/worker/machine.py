@@ -1,0 +1,41 @@
+"""Facts about this machine that belong beside every figure."""
+
+import hashlib
+import os
+import pkgutil
+import platform
+from functools import lru_cache
+
+import numpy
+
+MODULES = ("__init__", "build", "calls", "guard", "jobs", "judge", "machine", "main", "measure", "oracle", "pool",
+           "proof", "refusals", "runner", "sandbox", "session", "spool")  # fmt: skip
+
+
+def facts() -> dict[str, str]:
+    """Strings only; the load average is the one thing here that changes."""
+    return {**_lasting(), "load": " ".join(f"{one:.2f}" for one in os.getloadavg())}
+
+
+@lru_cache(maxsize=1)
+def _lasting() -> dict[str, str]:
+    return {
+        "host": platform.node(), "kernel": platform.release(), "cpu": _cpu(), "cpus": str(os.cpu_count()),
+        "python": platform.python_version(), "numpy": numpy.__version__, "worker": program_digest(),
+    }  # fmt: skip
+
+
+def program_digest() -> str:
+    """sha256 of the worker's own code, first 16 digits: two results with the same one were judged alike."""
+    total = hashlib.sha256()
+    for name in MODULES:
+        total.update(pkgutil.get_data(__package__, f"{name}.py") or b"")
+    return total.hexdigest()[:16]
+
+
+def _cpu() -> str:
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"

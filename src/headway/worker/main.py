@@ -1,0 +1,91 @@
+"""The worker's command line: drain a spool, and stop whole."""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from types import FrameType
+
+from . import sandbox
+from .jobs import read_job
+from .judge import Judge
+from .refusals import CouldNotRun
+from .spool import Claim, Spool, without_figures
+
+POLL_SECONDS = 0.01
+MARGIN_SECONDS = 1.0
+
+
+class DeadlineReached(BaseException):
+    """The time is up: the job under way is given back, without a result."""
+
+
+def main(argv: list[str]) -> int:
+    """0 when the spool is drained or the deadline came; 2 for a wrong command line."""
+    parser = argparse.ArgumentParser(prog="worker", description="Judge kernel candidates from a spool folder.")
+    parser.add_argument("--spool", type=Path, required=True, help="folder with jobs/, claims/ and results/")
+    parser.add_argument("--deadline", type=float, help="seconds after which nothing is started or continued")
+    parser.add_argument("--wait", action="store_true", help="stay for further jobs until a file `stop` appears")
+    parser.add_argument("--until-eof", action="store_true", help="end when standard input does")
+    options = parser.parse_args(argv)
+    sandbox.not_dumpable()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    judge = Judge()
+    try:
+        if options.until_eof:
+            threading.Thread(target=_end_with_input, daemon=True).start()
+        if options.wait:
+            judge.reserve(2)
+        if options.deadline is not None:
+            signal.signal(signal.SIGALRM, _deadline)
+            signal.setitimer(signal.ITIMER_REAL, max(options.deadline - MARGIN_SECONDS, 0.01))
+        _drain(Spool(options.spool), judge, options.wait)
+    except DeadlineReached:
+        print("deadline: the job under way was given back", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        judge.close()
+    return 0
+
+
+def _deadline(_: int, __: "FrameType | None") -> None:
+    raise DeadlineReached
+
+
+def _end_with_input() -> None:
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _drain(spool: Spool, judge: Judge, wait: bool) -> None:
+    while not spool.stopped():
+        claim = spool.take()
+        if claim is not None:
+            _do(spool, judge, claim)
+        elif wait:
+            time.sleep(POLL_SECONDS)
+        else:
+            return
+
+
+def _do(spool: Spool, judge: Judge, claim: Claim) -> None:
+    try:
+        result = judge.evaluate(read_job(spool.folder_of(claim)))
+    except CouldNotRun as trouble:
+        result = without_figures(claim.key, trouble.code, trouble.message, trouble.advice)
+    except Exception as bug:  # a fault of ours ends this job, not the worker
+        traceback.print_exc()
+        message = f"The worker has a bug: {type(bug).__name__}: {bug}"
+        result = without_figures(claim.key, "infrastructure", message[:400], "Report it with worker.log.")
+    except BaseException:
+        spool.release(claim)
+        raise
+    spool.finish(claim, result)
+    print(f"{claim.key}: {result['outcome']}", file=sys.stderr, flush=True)

@@ -1,0 +1,206 @@
+"""The runner: loads one candidate, calls it when told, says how long that took. Nothing it says is believed as it is.
+
+It gets its program, its orders and its inputs over inherited descriptors, and has been through `sandbox.enter` before
+it sees a candidate. The judge stops this process (SIGSTOP) between two calls and reads what came out from outside.
+"""
+
+import ctypes
+import importlib
+import json
+import mmap
+import os
+import time
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy
+
+ORDERS, ANSWERS, POOL, CODE = 0, 3, 4, 5
+FULL_TYPES = {"int32": ctypes.c_int32, "int64": ctypes.c_int64, "float32": ctypes.c_float, "float64": ctypes.c_double}
+ALWAYS_LOADED = ("traceback", "linecache", "tokenize", "warnings", "encodings.latin_1", "encodings.ascii",
+                 "numpy.linalg", "numpy.fft", "numpy.random", "numpy.polynomial", "numpy.ma")  # fmt: skip
+
+
+class Runner:
+    """State of one candidate's process. Everything used around the clock is bound before the candidate exists."""
+
+    def __init__(self, sandbox: ModuleType, guard: ModuleType) -> None:
+        self._sandbox, self._guards = sandbox, guard
+        self._clock = time.perf_counter_ns
+        self._entry: Any = None
+        self._native = False
+        self._guard: Any = None
+        self._pool: Any = None
+        self._views: dict[tuple[Any, ...], Any] = {}
+        self._held: list[Any] = []
+        self._proof = numpy.frombuffer(os.urandom(64), dtype=numpy.uint8)
+
+    def serve(self) -> None:
+        """Answer orders until the judge closes the pipe."""
+        orders: dict[str, Callable[..., dict[str, Any]]] = {
+            "enter": self.enter,
+            "ping": self.ping,
+            "load": self.load,
+            "call": self.call,
+        }
+        while (order := _receive()) is not None:
+            _send(orders[order.pop("do")](**order))
+
+    def ping(self) -> dict[str, Any]:
+        """A call of nothing, with an answer like any other: its cost is what the judge subtracts from its brackets."""
+        _send({"ready": True})
+        os.read(ORDERS, 1)
+        start = self._clock()
+        numpy.ones(1 << 19, numpy.float32)  # leaves the caches as a candidate would
+        end = self._clock()
+        return {
+            "error": None,
+            "ns": [end - start],
+            "outputs": [_described(self._proof)],
+            "glimpses": [],
+            "offences": [],
+        }
+
+    def enter(self, plan: dict[str, Any], preload: list[str]) -> dict[str, Any]:
+        """Import all a candidate may ask for, then close the sandbox."""
+        for name in (*ALWAYS_LOADED, *preload):
+            importlib.import_module(name)
+        for key in ("readable", "writable", "hidden"):
+            plan[key] = tuple(plan[key])
+        layers = self._sandbox.enter(self._sandbox.Plan(**plan))
+        return {"layers": layers, "address": self._proof.ctypes.data, "proof": self._proof.tobytes().hex()}
+
+    def load(
+        self, kind: str, source: str, entry: str, arguments: list[str], allowed: list[str], absent: list[str],
+        pool: int, memory: int,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Bring the candidate in. `arguments`: C types in order, for a candidate that comes as a shared library."""
+        self._sandbox.limit_memory(memory)
+        self._pool = mmap.mmap(POOL, pool)
+        self._base = numpy.frombuffer(self._pool, dtype=numpy.uint8).ctypes.data
+        self._guard = self._guards.Guard(frozenset(allowed), frozenset(absent))
+        try:
+            if kind == "cpu-c":
+                self._load_library(entry, arguments)
+            else:
+                self._load_module(source, entry)
+        except BaseException as trouble:  # a candidate may raise anything, SystemExit too
+            return {"error": _told(trouble), "offences": self._guard.offences}
+        return {"error": None, "offences": self._guard.offences}
+
+    def _load_library(self, entry: str, arguments: list[str]) -> None:
+        function = getattr(ctypes.CDLL(f"/proc/self/fd/{CODE}", mode=os.RTLD_NOW | os.RTLD_LOCAL), entry)
+        function.argtypes = [FULL_TYPES.get(one, ctypes.c_void_p) for one in arguments]
+        function.restype = None
+        self._entry, self._native = function, True
+
+    def _load_module(self, source: str, entry: str) -> None:
+        code = compile(source, "<candidate>", "exec")
+        module = ModuleType("candidate")
+        module.__dict__["__builtins__"] = self._guard.builtins_for_candidate()
+        # dataclasses and typing look their own module up by name
+        importlib.import_module("sys").modules["candidate"] = module
+        self._guard.arm()
+        try:
+            exec(code, module.__dict__)
+        finally:
+            self._guard.disarm()
+        self._entry = module.__dict__[entry]
+
+    def call(self, calls: list[dict[str, Any]]) -> dict[str, Any]:
+        """Make ready, say so, wait for the inputs to be written, run the calls one after the other.
+
+        Everything that does not need the inputs is done before the judge's bracket opens; the outputs are described
+        inside it, because nothing may run after it.
+        """
+        prepared = [[self._argument(one) for one in call["args"]] for call in calls]
+        probes = [[(self._view(**probe["of"]).reshape(-1), probe["at"]) for probe in call["probes"]] for call in calls]
+        took: list[int] = []
+        results: list[Any] = []
+        glimpses: list[Any] = []
+        clock, entry, guard = self._clock, self._entry, self._guard
+        self._held = results
+        _send({"ready": True})
+        os.read(ORDERS, 1)
+        try:
+            for arguments, probe in zip(prepared, probes, strict=True):
+                guard.arm()
+                start = clock()
+                result = entry(*arguments)
+                end = clock()
+                guard.disarm()
+                took.append(end - start)
+                results.append(result)
+                if probe:
+                    glimpses.append([view[at].tobytes().hex() for view, at in probe])
+        except BaseException as trouble:
+            guard.disarm()
+            return {"error": _told(trouble), "ns": took, "offences": guard.offences}
+        outputs = [] if self._native else [_described(result) for result in results]
+        return {"error": None, "ns": took, "outputs": outputs, "glimpses": glimpses, "offences": guard.offences}
+
+    def _argument(self, one: dict[str, Any]) -> Any:
+        if "value" in one:
+            return one["value"]
+        return self._base + one["offset"] if self._native else self._view(**one)
+
+    def _view(self, offset: int, shape: list[int], dtype: str) -> Any:
+        """The same place and shape gives the same object, so that refilling in place is refilling in place."""
+        key = (offset, tuple(shape), dtype)
+        view = self._views.get(key)
+        if view is None or view.shape != key[1]:
+            if len(self._views) > 64:
+                self._views.clear()
+            view = numpy.ndarray(key[1], dtype=dtype, buffer=self._pool, offset=offset)
+            self._views[key] = view
+        return view
+
+
+def _described(result: Any) -> list[dict[str, Any]]:
+    """Where each returned array lies. Anything but a plain ndarray is only named."""
+    several = result if type(result) is tuple else (result,)
+    return [
+        {"plain": True, "address": one.__array_interface__["data"][0], "shape": list(one.shape),
+         "strides": list(one.strides), "dtype": one.dtype.str}
+        if type(one) is numpy.ndarray
+        else {"plain": False, "type": str(type(one))[:80]}
+        for one in several
+    ]  # fmt: skip
+
+
+def _told(trouble: BaseException) -> dict[str, Any]:
+    line = 0
+    step = trouble.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == "<candidate>":
+            line = step.tb_lineno
+        step = step.tb_next
+    if isinstance(trouble, SyntaxError):
+        line = trouble.lineno or 0
+    return {"type": type(trouble).__name__, "message": str(trouble)[:400], "line": line}
+
+
+def _receive() -> dict[str, Any] | None:
+    head = _exactly(4)
+    if head is None:
+        return None
+    body = _exactly(int.from_bytes(head, "little"))
+    return None if body is None else dict(json.loads(body))
+
+
+def _exactly(count: int) -> bytes | None:
+    parts = b""
+    while len(parts) < count:
+        part = os.read(ORDERS, count - len(parts))
+        if not part:
+            return None
+        parts += part
+    return parts
+
+
+def _send(answer: dict[str, Any]) -> None:
+    body = json.dumps(answer).encode()
+    data = len(body).to_bytes(4, "little") + body
+    while data:
+        data = data[os.write(ANSWERS, data) :]

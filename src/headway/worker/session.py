@@ -1,0 +1,309 @@
+"""The judge's hold on one runner process: start it, let it run only inside a bracket, look at it from outside.
+
+Between two orders the runner is stopped by SIGSTOP, so it has no time that the judge's clock does not see, and what
+it returned cannot change while it is read. Outputs are read out of its memory; it is not asked to copy them.
+"""
+
+import json
+import mmap
+import os
+import pkgutil
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy
+
+from .pool import Pool
+from .refusals import CouldNotRun, Refused
+
+START = (
+    "import json,os,sys,types\n"
+    "b=b''\n"
+    "while (p:=os.pread(5,1<<20,len(b))): b+=p\n"
+    "os.ftruncate(5,0)\n"
+    "m={}\n"
+    "for n,t in json.loads(b).items():\n"
+    "    m[n]=types.ModuleType('runner_'+n); exec(compile(t,'<runner '+n+'>','exec'),m[n].__dict__)\n"
+    "m['runner'].Runner(m['sandbox'],m['guard']).serve()\n"
+)
+PROGRAM = ("sandbox", "guard", "runner")
+ANSWER_BYTES = 4 << 20
+PINGS = 7
+HIDDEN = ["/home", "/root", "/tmp", "/var/tmp", "/dev/shm", "/mnt", "/media", "/srv", "/run"]
+"""Folders where people keep what a candidate must not see; each is covered by an empty file system."""
+FIRST_UID, LAST_UID = 61184, 65519
+"""The range that systemd sets aside for users that exist only while a process does."""
+
+
+class Answer(NamedTuple):
+    """What the runner said, and the judge's own bracket around it in nanoseconds."""
+
+    said: dict[str, Any]
+    bracket: int
+
+
+class Session:
+    """One runner. `layers` are in force once `__init__` returns; every wait has a limit."""
+
+    def __init__(self, number: int) -> None:
+        """Start the process; it imports numpy by itself while the judge does something else."""
+        self.pool = Pool()
+        self.output = bytearray()
+        self.output_limit = 1 << 16
+        self.layers: list[str] = []
+        self._number = number
+        self._code = os.memfd_create("program", 0)
+        os.write(self._code, json.dumps({name: _text(name) for name in PROGRAM}).encode())
+        orders, self._orders = os.pipe()
+        self._answers, answers = os.pipe()
+        self._words, words = os.pipe()
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-u", "-c", _descriptors(answers, self.pool.handle, self._code) + START],
+            stdin=orders, stdout=words, stderr=words, pass_fds=(answers, self.pool.handle, self._code),
+            env=_environment(), cwd="/", start_new_session=True,
+        )  # fmt: skip
+        for handle in (orders, answers, words):
+            os.close(handle)
+        self.pid = self._process.pid
+        self._ended: int | None = None
+
+    def enter(self, preload: list[str]) -> None:
+        """Close the sandbox around it. Raises CouldNotRun if the judge cannot look into it afterwards."""
+        root = os.geteuid() == 0
+        uid = FIRST_UID + self._number % (LAST_UID - FIRST_UID) if root else None
+        plan = {"uid": uid, "threads": False, "readable": [], "writable": [], "hidden": HIDDEN}
+        said = self.order({"do": "enter", "plan": plan, "preload": preload}, 60).said
+        self.layers = said["layers"]
+        if self.peek(said["address"], len(said["proof"]) // 2).hex() != said["proof"]:
+            raise CouldNotRun(
+                "infrastructure", "The judge cannot read its runner's memory.", "Allow ptrace of children."
+            )
+        self.layers.append("stopped-between-calls")
+        self.threads = self._threads()
+        self.overhead = self._overhead()
+
+    def _overhead(self) -> int:
+        """Nanoseconds of a bracket around nothing, with caches as cold as they are after the judge made inputs."""
+        other = numpy.zeros(1 << 20)
+        took = [self.call({"do": "ping"}, lambda: other.fill(1), 10) for _ in range(PINGS)]
+        return min(one.bracket - int(one.said["ns"][0]) for one in took)
+
+    def load(self, job: dict[str, Any], library: bytes | None, pool_bytes: int, memory: int, seconds: float) -> None:
+        """Bring the candidate in; refuses what it did at import. `job`: the other arguments of `Runner.load`."""
+        self.pool.resize(pool_bytes)
+        if library is not None:
+            os.pwrite(self._code, library, 0)
+        with open(f"/proc/{self.pid}/statm") as numbers:
+            memory += int(numbers.read().split()[0]) * mmap.PAGESIZE + self.pool.size
+        said = self.order({"do": "load", "pool": self.pool.size, "memory": memory, **job}, seconds).said
+        self.check(said, "while it was loaded")
+
+    def call(self, order: dict[str, Any], lay: Callable[[], None], seconds: float) -> Answer:
+        """An order in two steps: the runner makes ready and is stopped, `lay` writes the inputs, the bracket opens."""
+        if not self.order(order, seconds).said.get("ready"):
+            raise Refused("protocol", "The runner did not make ready.", "Write to nothing but what you return.")
+        lay()
+        return self._bracket(b"!", seconds)
+
+    def order(self, order: dict[str, Any], seconds: float) -> Answer:
+        """Continue the runner, give it one order, take its answer, stop it again."""
+        body = json.dumps(order).encode()
+        return self._bracket(len(body).to_bytes(4, "little") + body, seconds)
+
+    def _bracket(self, data: bytes, seconds: float) -> Answer:
+        start = time.perf_counter_ns()
+        self._signal(signal.SIGCONT)
+        answer, end = self._exchange(data, start + int(seconds * 1e9))
+        self._stop()
+        try:
+            said = json.loads(answer)
+        except ValueError:
+            said = None
+        if not isinstance(said, dict):
+            raise Refused("protocol", "The runner's answer is not an answer.", "Write to nothing but what you return.")
+        return Answer(said, end - start)
+
+    def _exchange(self, data: bytes, deadline: int) -> tuple[bytes, int]:
+        answer = b""
+        while True:
+            left = (deadline - time.perf_counter_ns()) / 1e9
+            writes = [self._orders] if data else []
+            ready, writable, _ = select.select([self._answers, self._words], writes, [], max(left, 0))
+            now = time.perf_counter_ns()
+            if writable:
+                data = data[self._write(data) :]
+            if self._words in ready:
+                self._listen()
+            if self._answers in ready:
+                part = os.read(self._answers, 1 << 16)
+                if not part:
+                    raise self._gone()
+                answer += part
+                if len(answer) >= 4 and len(answer) - 4 >= int.from_bytes(answer[:4], "little"):
+                    return answer[4:], now
+                if len(answer) > ANSWER_BYTES:
+                    raise Refused(
+                        "protocol", "The runner's answer has no end.", "Write to nothing but what you return."
+                    )
+            elif not ready and not writable and left <= 0:
+                raise Refused("timed_out", "The candidate did not return within its limit.", "Make it end.")
+
+    def _write(self, data: bytes) -> int:
+        try:
+            return os.write(self._orders, data[:4096])  # at most one pipe page: never blocks when select said writable
+        except BrokenPipeError:
+            raise self._gone() from None
+
+    def _listen(self) -> None:
+        """Take in what the candidate printed; head kept, never parsed."""
+        part = os.read(self._words, 1 << 16)
+        self.output += part
+        if len(self.output) > self.output_limit:
+            raise Refused(
+                "output_limit", f"The candidate printed more than {self.output_limit} bytes.", "Print nothing."
+            )
+
+    def _gone(self) -> Exception:
+        code = self._reap()
+        if code is not None and code < 0:
+            name = signal.Signals(-code).name
+            return Refused("died", f"The candidate's process was ended by {name}.", "Look for a bad pointer or index.")
+        return Refused("protocol", f"The candidate ended its process (exit {code}).", "Return; do not exit.")
+
+    def _signal(self, number: int) -> None:
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            raise self._gone() from None
+
+    def _stop(self) -> None:
+        self._signal(signal.SIGSTOP)
+        _, status = os.waitpid(self.pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            self._ended = os.waitstatus_to_exitcode(status)
+
+    def _reap(self) -> int | None:
+        if self._ended is None:
+            _, status = os.waitpid(self.pid, 0)
+            self._ended = os.waitstatus_to_exitcode(status)
+        self._process.returncode = self._ended
+        return self._ended
+
+    def check(self, said: dict[str, Any], when: str) -> None:
+        """Refuse what the runner's tripwires saw, what it raised, and what it left running."""
+        offences = said.get("offences") or []
+        if offences:
+            code = "banned_import" if str(offences[0]).startswith("import") else "banned_call"
+            raise Refused(code, f"The candidate tried {str(offences[0])[:120]} {when}.", "Use what the task allows.")
+        if error := said.get("error"):
+            kind, line = str(error.get("type"))[:60], error.get("line")
+            code = (
+                "syntax"
+                if kind == "SyntaxError"
+                else "no_entry"
+                if when.startswith("while") and kind == "KeyError"
+                else "raised"
+            )
+            message = f"{kind}: {str(error.get('message'))[:400]} (line {line}) {when}."
+            raise Refused(code, message, "Run it on one small case yourself.")
+        if (threads := self._threads()) != self.threads or self._children():
+            left = f"{threads - self.threads} threads" if threads != self.threads else "a process"
+            raise Refused("left_running", f"The candidate left {left} running {when}.", "Finish before you return.")
+
+    def peek(self, address: int, size: int) -> bytes:
+        """Bytes of the stopped runner's memory."""
+        try:
+            with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
+                memory.seek(address)
+                parts = b""
+                while len(parts) < size and (part := memory.read(size - len(parts))):
+                    parts += part
+                return parts
+        except (OSError, ValueError, OverflowError):
+            return b""
+
+    def returned(self, told: dict[str, Any]) -> Any:
+        """A returned array, read from the runner's memory; refuses what is no plain array or lies in the inputs."""
+        if not told.get("plain"):
+            raise Refused("output_type", f"It returned {str(told.get('type'))[:80]}, not a plain numpy array.",
+                          "Return numpy.ndarray itself.")  # fmt: skip
+        shape, strides, dtype = told["shape"], told["strides"], numpy.dtype(told["dtype"])
+        if dtype.hasobject or len(shape) != len(strides):
+            raise Refused("output_type", f"It returned an array of {dtype}.", "Return the type of the signature.")
+        if 0 in shape:
+            return numpy.empty(shape, dtype)
+        low = sum(min(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True))
+        high = sum(max(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True)) + dtype.itemsize
+        size = int(numpy.prod(shape)) * dtype.itemsize
+        if high - low > 16 * size + (1 << 20):
+            raise Refused(
+                "wrong_shape", "The returned array is a thin view of a huge one.", "Return a contiguous copy."
+            )
+        start, end = told["address"] + low, told["address"] + high
+        if any(a < end and start < b for a, b in self._pool_places()):
+            raise Refused("output_aliases", "The returned array shares memory with an input.", "Return a new array.")
+        data = self.peek(start, high - low)
+        if len(data) != high - low:
+            raise Refused("protocol", "The returned array is not in the candidate's memory.", "Return a real array.")
+        return numpy.ndarray(tuple(shape), dtype=dtype, buffer=data, offset=-low, strides=tuple(strides))
+
+    def _pool_places(self) -> list[tuple[int, int]]:
+        with open(f"/proc/{self.pid}/maps") as maps:
+            lines = [line.split(None, 5) for line in maps if "/memfd:inputs" in line]
+        return [(int(line[0].split("-")[0], 16), int(line[0].split("-")[1], 16)) for line in lines]
+
+    def _threads(self) -> int:
+        try:
+            return len(os.listdir(f"/proc/{self.pid}/task"))
+        except FileNotFoundError:
+            raise self._gone() from None
+
+    def _children(self) -> bool:
+        try:
+            with open(f"/proc/{self.pid}/task/{self.pid}/children") as children:
+                return bool(children.read().strip())
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """End the runner; nothing of it stays."""
+        if self._ended is None:
+            try:
+                os.killpg(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            self._reap()
+        for handle in (self._orders, self._answers, self._words, self._code):
+            try:
+                os.close(handle)
+            except OSError:
+                pass
+        self.pool.close()
+
+
+def _text(name: str) -> str:
+    data = pkgutil.get_data(__package__, f"{name}.py")
+    if data is None:
+        raise CouldNotRun("infrastructure", f"The worker is incomplete: {name}.py is missing.", "Pack it again.")
+    return data.decode()
+
+
+def _descriptors(answers: int, pool: int, code: int) -> str:
+    """Python that moves inherited descriptors to the numbers the runner knows them by, without treading on any."""
+    return (
+        "import os,fcntl\n"
+        f"a,p,c=[fcntl.fcntl(f,fcntl.F_DUPFD,20) for f in ({answers},{pool},{code})]\n"
+        f"[os.close(f) for f in ({answers},{pool},{code})]\n"
+        "[(os.dup2(f,t,True),os.close(f)) for f,t in ((a,3),(p,4),(c,5))]\n"
+    )
+
+
+def _environment() -> dict[str, str]:
+    """The same few variables on every machine and in every phase: nothing to sniff, one thread of BLAS."""
+    single = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    return {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TMPDIR": "/nonexistent", **single}
