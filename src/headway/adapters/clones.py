@@ -51,11 +51,12 @@ class GitClones:
 
     def __init__(self, pool: Path) -> None:
         self._pool = pool
+        self._places: dict[Path, OwnerPlaces] = {}
 
     @contextmanager
     def checkout(self, request: CloneRequest) -> Iterator[Checkout]:
         """See the port. The slot is locked for the time of the context and tidied at its end."""
-        places = places_of(request.owner)
+        places = self._places_of(request.owner)
         with self._slot(places) as slot:
             try:
                 _reset(slot, places, request)
@@ -71,7 +72,13 @@ class GitClones:
 
     def fingerprint(self, owner: Path) -> OwnerFingerprint:
         """See the port."""
-        return state_of(places_of(owner))
+        return state_of(self._places_of(owner))
+
+    def _places_of(self, owner: Path) -> OwnerPlaces:
+        """Asked once: an owner's folders do not move while we work."""
+        if owner not in self._places:
+            self._places[owner] = places_of(owner)
+        return self._places[owner]
 
     @contextmanager
     def _slot(self, places: OwnerPlaces) -> Iterator[_Slot]:

@@ -1,7 +1,7 @@
 """The executor on this machine: each command runs under a supervisor of its own (`adapters/jail`), in every sandbox
 layer that works here. Which layers work is probed once per executor; each result names those really in force."""
 
-import json
+import marshal
 import os
 import selectors
 import shutil
@@ -121,7 +121,7 @@ def remove_tree(folder: Path) -> None:
 
 def _supervised(spec: dict[str, Any], output: OutputCut, stdin: bytes, seconds: float) -> dict[str, Any]:
     """Start the supervisor, read all it and its tree write, return its report."""
-    spec_fd, stdin_fd = _memory_file(json.dumps(spec).encode()), _memory_file(stdin)
+    spec_fd, stdin_fd = _memory_file(marshal.dumps(spec)), _memory_file(stdin)
     report_read, report_write = os.pipe()
     lifeline_read, lifeline_write = os.pipe()
     handed = (spec_fd, report_write, lifeline_read)
@@ -151,8 +151,8 @@ def _supervised(spec: dict[str, Any], output: OutputCut, stdin: bytes, seconds: 
         with os.fdopen(report_read, "rb") as file:
             said = file.read()
     try:
-        report: dict[str, Any] = json.loads(said)
-    except ValueError:
+        report: dict[str, Any] = marshal.loads(said)
+    except (EOFError, ValueError):
         return {"signal": -process.returncode if process.returncode < 0 else int(signal.SIGKILL)}
     return report
 

@@ -5,6 +5,7 @@ import os
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
+SIGKILL, SIGPIPE = 9, 13
 PR_SET_PDEATHSIG = 1
 PR_CAPBSET_DROP = 24
 PR_SET_SECCOMP = 22
@@ -42,6 +43,11 @@ def unshare(flags: int) -> None:
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
     parts = (os.fsencode(source), os.fsencode(target), kind.encode(), ctypes.c_ulong(flags), data.encode())
     _checked(_LIBC.mount(*parts))
+
+
+def default_action(signal: int) -> None:
+    """What the signal does in a fresh process; Python ignores SIGPIPE, and children would inherit that."""
+    _LIBC.signal(ctypes.c_int(signal), None)
 
 
 def drop_all_capabilities() -> None:

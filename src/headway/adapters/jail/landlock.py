@@ -1,12 +1,17 @@
 """Landlock (Linux >= 5.13): only listed paths can be read or written, signals stay inside, no privilege is needed."""
 
+from __future__ import annotations
+
 import ctypes
 import errno
 import os
 import stat
-from collections.abc import Iterable
 
 from headway.adapters.jail import kernel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every architecture
 _VERSION_FLAG = 1

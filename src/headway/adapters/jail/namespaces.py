@@ -1,10 +1,9 @@
 """Namespaces: own process ids (the tree dies with its init), own mounts and IPC, a network that reaches only itself."""
 
+import _socket
 import fcntl
 import os
-import socket
 import struct
-from pathlib import Path
 
 from headway.adapters.jail import kernel
 
@@ -34,28 +33,29 @@ def enter(*, network: bool) -> None:
         except OSError:  # root of a container: no CAP_SYS_ADMIN, but perhaps user namespaces
             pass
     kernel.unshare(flags | kernel.CLONE_NEWUSER)
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
-    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+    for name, content in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(content)
 
 
 def furnish(*, network: bool) -> None:
     """In the new init: own /proc and /dev/shm, masked service sockets, loopback up. Raises OSError."""
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
-    if Path("/dev/shm").is_dir():
+    if os.path.isdir("/dev/shm"):
         kernel.mount("tmpfs", "/dev/shm", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=1777")
     for masked in MASKED:
-        if Path(masked).is_dir():
+        if os.path.isdir(masked):
             kernel.mount("tmpfs", masked, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=4k")
-        elif Path(masked).exists():
+        elif os.path.exists(masked):
             kernel.mount("/dev/null", masked, "", kernel.MS_BIND)
     if not network:
         _loopback_up()
 
 
 def _loopback_up() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        request = struct.pack("16sH14s", b"lo", 0, b"")
-        flags = struct.unpack("16sH14s", fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request))[1]
-        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14s", b"lo", flags | _IFF_UP, b""))
+    any_socket = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+    request = struct.pack("16sH14s", b"lo", 0, b"")
+    flags = struct.unpack("16sH14s", fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request))[1]
+    fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14s", b"lo", flags | _IFF_UP, b""))
+    any_socket.close()

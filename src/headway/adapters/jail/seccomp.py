@@ -3,7 +3,6 @@
 import ctypes
 import errno
 import os
-import socket
 import struct
 
 from headway.adapters.jail import kernel
@@ -61,6 +60,7 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CLONE = {"x86_64": 56, "aarch64": 220}
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _CLONE3 = 435
+_AF_UNIX, _AF_NETLINK = 1, 16
 _X32_BIT = 0x40000000
 _NAMESPACE_FLAGS = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 
@@ -102,7 +102,7 @@ def program(machine: str, *, no_internet: bool) -> list[bytes]:
     if no_internet:
         allow = _ins(_RETURN, _ALLOW)
         code += [_ins(_JEQ, _SOCKET[machine], 0, 5), _ins(_LOAD, _ARG0)]
-        code += [_ins(_JEQ, socket.AF_UNIX, 1, 0), _ins(_JEQ, socket.AF_NETLINK, 0, 1), allow, refuse]
+        code += [_ins(_JEQ, _AF_UNIX, 1, 0), _ins(_JEQ, _AF_NETLINK, 0, 1), allow, refuse]
     code += [_ins(_JEQ, _CLONE[machine], 0, 3), _ins(_LOAD, _ARG0), _ins(_JSET, _NAMESPACE_FLAGS, 0, 1), refuse]
     return [*code, _ins(_RETURN, _ALLOW)]
 

@@ -7,44 +7,46 @@ the whole tree is gone first: by ending the init where there is one, else by hun
 subreaper keeps in reach however often they fork away. A layer that was asked for and fails is an error, never skipped.
 """
 
-import json
+from __future__ import annotations
+
+import marshal
 import os
 import resource
 import select
-import signal
 import sys
 import time
-import traceback
-from pathlib import Path
-from typing import Any
 
 from headway.adapters.jail import kernel, landlock, namespaces, seccomp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    Spec: TypeAlias = dict[str, Any]
 
 START_FAILED = 127
 KILL_PATIENCE_SECONDS = 5.0
 
-Spec = dict[str, Any]
-
 
 def main() -> None:
-    """`argv`: fd of the spec (JSON), fd for the report (JSON), fd of the lifeline."""
+    """`argv`: fd of the spec, fd for the report (both marshalled by this very Python), fd of the lifeline."""
     spec_fd, report_fd, lifeline = (int(a) for a in sys.argv[-3:])
     for fd in (spec_fd, report_fd, lifeline):
         os.set_inheritable(fd, False)
     with os.fdopen(spec_fd, "rb") as file:
-        spec: Spec = json.loads(file.read())
+        spec: Spec = marshal.loads(file.read())
     try:
         report = probe() if spec.get("probe") else supervise(spec, lifeline)
     except OSError as trouble:
         report = {"not_started": f"the sandbox could not be set up: {trouble}"}
-    os.write(report_fd, json.dumps(report).encode())
+    os.write(report_fd, marshal.dumps(report))
 
 
 def supervise(spec: Spec, lifeline: int) -> dict[str, Any]:
     """Start, watch, clean up, report."""
     started = time.monotonic()
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-    wake = _wake_on_child_exit()
     own_ids = "namespaces" in spec["layers"]
     if own_ids:
         namespaces.enter(network=spec["network"])
@@ -53,7 +55,7 @@ def supervise(spec: Spec, lifeline: int) -> dict[str, Any]:
     if child == 0:
         _guarded(lambda: _init(spec, word_write) if own_ids else _become(spec, word_write))
     os.close(word_write)
-    why, status = _watch(child, wake, lifeline, started + spec["seconds"])
+    why, status = _watch(child, lifeline, started + spec["seconds"])
     survivors = _end_tree(child, own_ids, status)
     word = _read_all(word_read)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -82,7 +84,7 @@ def probe() -> dict[str, Any]:
 
 def _init(spec: Spec, word: int) -> None:
     """Init of the new process ids: furnish them, start the command, reap whatever is orphaned, hand on its ending."""
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, kernel.SIGKILL)
     namespaces.furnish(network=spec["network"])
     refused_read, refused_write = os.pipe()
     command = os.fork()
@@ -101,10 +103,8 @@ def _init(spec: Spec, word: int) -> None:
 def _become(spec: Spec, word: int) -> None:
     """Turn into the command. Only a failure to start writes to `word`; a success closes it by exec."""
     os.setsid()
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, kernel.SIGKILL)
+    kernel.default_action(kernel.SIGPIPE)
     try:
         os.chdir(spec["cwd"])
         for name, limit in spec["rlimits"].items():
@@ -131,11 +131,13 @@ def _confine(spec: Spec) -> None:
         seccomp.install(no_internet=not spec["network"] and "namespaces" not in spec["layers"])
 
 
-def _guarded(body: Any) -> None:
+def _guarded(body: Callable[[], None]) -> None:
     """A child must never return into its parent's code."""
     try:
         body()
     except BaseException:
+        import traceback
+
         traceback.print_exc()
     finally:
         os._exit(START_FAILED)
@@ -144,52 +146,36 @@ def _guarded(body: Any) -> None:
 # --- the supervisor's side
 
 
-def _wake_on_child_exit() -> int:
-    read, write = os.pipe()
-    os.set_blocking(write, False)
-    signal.set_wakeup_fd(write)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    return read
-
-
-def _watch(child: int, wake: int, lifeline: int, deadline: float) -> tuple[str, int | None]:
+def _watch(child: int, lifeline: int, deadline: float) -> tuple[str, int | None]:
     """Until the child ends ("ended", its status), the time is up ("late") or headway is gone ("orphaned")."""
     poller = select.poll()
-    poller.register(wake, select.POLLIN)
     poller.register(lifeline, select.POLLIN)
+    try:
+        poller.register(os.pidfd_open(child), select.POLLIN)
+        longest = 3600.0
+    except OSError:  # before Linux 5.3
+        longest = 0.01
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
             return "late", None
-        ready = {fd for fd, _ in poller.poll(min(left, 3600) * 1000)}
+        ready = [fd for fd, _ in poller.poll(min(left, longest) * 1000)]
         if lifeline in ready:
             return "orphaned", None
-        if wake in ready:
-            os.read(wake, 4096)
-        while True:
-            pid, status = _reap()
-            if pid == child:
-                return "ended", status
-            if pid == 0:
-                break
-
-
-def _reap() -> tuple[int, int]:
-    try:
-        return os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return 0, 0
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid == child:
+            return "ended", status
 
 
 def _end_tree(child: int, own_ids: bool, status: int | None) -> int:
     """SIGKILL to everything that is left; returns how many would not die (stuck in the kernel)."""
     if own_ids and status is None:
-        os.kill(child, signal.SIGKILL)
+        os.kill(child, kernel.SIGKILL)
     patience = time.monotonic() + KILL_PATIENCE_SECONDS
     while time.monotonic() < patience:
         for pid in [] if own_ids else descendants(os.getpid()):
             try:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, kernel.SIGKILL)
             except ProcessLookupError:
                 pass
         try:
@@ -204,13 +190,14 @@ def _end_tree(child: int, own_ids: bool, status: int | None) -> int:
 def descendants(root: int) -> list[int]:
     """Every process below `root`, nearest first."""
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
+    for name in os.listdir("/proc"):
+        if name.isdigit():
             try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                with open(f"/proc/{name}/stat") as file:
+                    parent = int(file.read().rpartition(")")[2].split()[1])
             except (OSError, IndexError, ValueError):
                 continue
-            children.setdefault(parent, []).append(int(entry.name))
+            children.setdefault(parent, []).append(int(name))
     found, queue = [], [root]
     while queue:
         below = children.get(queue.pop(0), [])
@@ -224,12 +211,12 @@ def _ending(why: str, status: int | None, word: bytes, own_ids: bool) -> dict[st
     if text.startswith("refused "):
         return {"not_started": text.removeprefix("refused ")}
     if why != "ended":
-        return {"timed_out": why == "late", "signal": None if why == "late" else int(signal.SIGKILL)}
+        return {"timed_out": why == "late", "signal": None if why == "late" else kernel.SIGKILL}
     if own_ids:
         if not text.startswith("status "):
             if status is not None and os.WIFEXITED(status):
                 return {"not_started": "the sandbox could not be set up (its first process failed; see the output)"}
-            return {"signal": int(signal.SIGKILL)}  # the init itself was ended, by the out-of-memory killer most likely
+            return {"signal": kernel.SIGKILL}  # the init itself was ended, by the out-of-memory killer most likely
         status = int(text.removeprefix("status "))
     assert status is not None
     code = os.waitstatus_to_exitcode(status)
@@ -244,7 +231,7 @@ def _read_all(fd: int) -> bytes:
 # --- probes
 
 
-def _try(body: Any) -> str:
+def _try(body: Callable[[], None]) -> str:
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
