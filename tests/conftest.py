@@ -38,9 +38,11 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
-def pytest_collectreport(report):
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
     """The same for a whole module that skips itself while it is imported."""
-    if report.skipped and os.environ.get("CI") == "true" and isinstance(report.longrepr, tuple):
-        if MISSING_TOOL.search(report.longrepr[2]):
-            report.outcome = "failed"
-            report.longrepr = f"module skipped in CI for want of a tool: {report.longrepr[2]}"
+    report = yield
+    if report.skipped and os.environ.get("CI") == "true" and MISSING_TOOL.search(str(report.longrepr)):
+        report.outcome = "failed"
+        report.longrepr = f"module skipped in CI for want of a tool: {report.longrepr}"
+    return report
