@@ -46,19 +46,18 @@ class GitLanding:
         self._hooks = hooks
         self._failpoints = failpoints
 
-    def commit(self, draft: Draft) -> Sha:
+    def compose(self, draft: Draft) -> Sha:
         message = self._through_hooks(draft.message) if self._hooks else draft.message
-        sha = self._signed(draft, message) if self._signs() else self._plain(draft, message)
-        self._failpoints.hit("git.objects.before")
-        self._bring_over(sha, draft.parent)
-        self._failpoints.hit("git.objects.after")
-        return sha
+        return self._signed(draft, message) if self._signs() else self._plain(draft, message)
 
     def read(self, ref: str) -> Sha | None:
-        ran = self._git.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", ok=None)
+        lender = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self._quarantine.objects)}
+        ran = self._git.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", ok=None, env=lender)
         return Sha(ran.text) if ran.code == 0 else None
 
-    def move(self, ref: str, new: Sha, old: Sha | None) -> None:
+    def land(self, ref: str, new: Sha, onto: Sha, old: Sha | None) -> None:
+        self._failpoints.hit("git.objects.before")
+        self._bring_over(new, onto)
         self._failpoints.hit("git.update-ref.before")
         ran = self._git.run(
             *DURABLE,

@@ -1,7 +1,5 @@
-"""Opening a fork: what it is, whether it is fit to work on, and a fingerprint of what nobody else may change."""
+"""Opening a fork: what it is, and whether it is fit to work on."""
 
-import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +8,6 @@ from headway.core.config import CONFIG_NAME
 from headway.core.errors import HeadwayError
 from headway.core.names import Sha
 
-PLAIN_FILES = ("HEAD", "config", "config.worktree", "packed-refs", "info/exclude", "info/attributes", "info/grafts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +29,6 @@ class ForkRepository:
         paths = (entry[3:].decode("utf-8", "replace") for entry in ran.stdout.split(b"\0") if entry)
         return tuple(path for path in paths if path != CONFIG_NAME)
 
-    def snapshot(self) -> dict[str, str]:
-        """Name -> value of every ref, HEAD, config, hook and headway.toml: what untrusted code must leave alone."""
-        listing = self.git.text("for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)")
-        found = {f"ref {name}": f"{oid} {symref}".strip() for name, oid, symref in _triples(listing)}
-        for name in PLAIN_FILES:
-            if name != "packed-refs":  # its content is in the refs; git rewrites the file as it likes
-                found |= _digest_of(self.common_dir / name, name)
-        for hook in sorted(_files(self.common_dir / "hooks")):
-            found |= _digest_of(hook, f"hooks/{hook.name}")
-        return found | _digest_of(self.top / CONFIG_NAME, CONFIG_NAME)
 
 
 def open_fork(path: Path) -> ForkRepository:
@@ -79,37 +66,9 @@ def trunk_of(fork: ForkRepository) -> str:
     return ran.text
 
 
-def changed_names(before: dict[str, str], after: dict[str, str], ours: Iterable[str] = ()) -> tuple[str, ...]:
-    """What differs between two snapshots, without what headway itself changed: one line per name."""
-    skip = set(ours)
-    return tuple(
-        f"{name}: {before.get(name, 'absent')} -> {after.get(name, 'absent')}"
-        for name in sorted(before.keys() | after.keys())
-        if name not in skip and before.get(name) != after.get(name)
-    )
-
-
 def known_commit(fork: ForkRepository, name: str) -> Sha:
     """A person's name for a commit, made full. Raises HeadwayError where it names nothing."""
     ran = fork.git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", ok=None)
     if ran.code != 0:
         raise HeadwayError(f"{name!r} names no commit in {fork.top}.", "Give a commit id of upstream.")
     return Sha(ran.text)
-
-
-def _triples(listing: str) -> Iterable[tuple[str, str, str]]:
-    for line in listing.split("\n"):
-        if line:
-            name, oid, symref = line.split("\0")
-            yield name, oid, symref
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    return (path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else ()
-
-
-def _digest_of(path: Path, name: str) -> dict[str, str]:
-    if not path.is_file():
-        return {}
-    executable = "x" if path.stat().st_mode & 0o100 else "-"
-    return {name: f"{hashlib.sha256(path.read_bytes()).hexdigest()[:16]} {executable}"}

@@ -28,11 +28,17 @@ ISOLATED = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "G
 
 
 class Quarantine:
-    """A throw-away bare repository that can read all of the owner's objects. Use as a context manager."""
+    """A bare repository of ours that can read all of the owner's objects. Use as a context manager.
 
-    def __init__(self, owner: Path, parent: Path | None = None) -> None:
+    Without `keep_at` it is thrown away at the end. With it, what a run composed and has not landed survives a kill;
+    `clear` empties it.
+    """
+
+    def __init__(self, owner: Path, keep_at: Path | None = None) -> None:
         self._owner = Git(owner)
-        self.directory = Path(tempfile.mkdtemp(prefix="headway-quarantine-", dir=parent))
+        self._kept = keep_at is not None
+        self.directory = keep_at or Path(tempfile.mkdtemp(prefix="headway-quarantine-"))
+        self.directory.mkdir(parents=True, exist_ok=True)
         self.git = Git(self.directory, env={**ISOLATED, "GIT_DIR": str(self.directory)})
         self.algorithm = self._owner.text("rev-parse", "--show-object-format")
         self.git.run("init", "-q", "--bare", f"--object-format={self.algorithm}", "--template=")
@@ -49,6 +55,12 @@ class Quarantine:
         return self.directory / "objects"
 
     def close(self) -> None:
+        """End its reader, and remove it unless it is kept."""
+        self.reader.close()
+        if not self._kept:
+            self.clear()
+
+    def clear(self) -> None:
         """Remove it with all it holds."""
         self.reader.close()
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -58,7 +70,7 @@ class Quarantine:
         for setting in ran.stdout.split(b"\0"):
             key, _, value = os.fsdecode(setting).partition("\n")
             if key:
-                self.git.run("config", "--add", key, value)
+                self.git.run("config", "--replace-all", key, value)
 
     def __enter__(self) -> "Quarantine":
         return self

@@ -77,21 +77,15 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The run handled everything it was asked for, or stopped for a reason that is not about one change."""
+    """The run handled everything it was asked for, or stopped for a `reason` that is not about one change.
+
+    `evidence` holds the sentence for people; "" when there was nothing to explain.
+    """
 
     TYPE: ClassVar[str] = "sync.run_ended.v1"
-    outcome: Literal["done", "limit", "stopped"]
+    outcome: Literal["done", "limit", "refused", "could_not_run"]
     reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class L1Proven:
-    """A generated known-bad change turned L1 red on `base`: L1 tests the tree it is given. One proof per L1 config."""
-
-    TYPE: ClassVar[str] = "sync.l1_proven.v1"
-    l1: Digest
-    base: Sha
-    evidence: BlobId
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +102,10 @@ class Attempted:
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """L1's answer for `commit` (the pick of `change`, ready to land) against its parent `onto`."""
+    """L1's answer for `commit` (the pick of `change`, ready to land) against its parent `onto`.
+
+    What ran is in `validation/<fork>`, appended together with this.
+    """
 
     TYPE: ClassVar[str] = "sync.validated.v1"
     change: Sha
@@ -157,15 +154,6 @@ class Reopened:
     evidence: BlobId
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerTouched:
-    """While untrusted code ran, something of the owner's changed that is not ours: an alarm, and nothing lands."""
-
-    TYPE: ClassVar[str] = "sync.owner_touched.v1"
-    change: Sha
-    evidence: BlobId
-
-
 SyncEvent = (
     ForkOpened
     | UpstreamSeen
@@ -173,11 +161,9 @@ SyncEvent = (
     | ForkScanned
     | RunStarted
     | RunEnded
-    | L1Proven
     | Attempted
     | Validated
     | Landed
     | Disposed
     | Reopened
-    | OwnerTouched
 )

@@ -11,9 +11,7 @@ from headway.core.events_sync import (
     ForkOpened,
     ForkScanned,
     Kind,
-    L1Proven,
     Landed,
-    OwnerTouched,
     Reopened,
     RunEnded,
     RunStarted,
@@ -21,7 +19,7 @@ from headway.core.events_sync import (
     UpstreamSeen,
     Validated,
 )
-from headway.core.names import BlobId, Digest, Sha
+from headway.core.names import BlobId, Sha
 from headway.core.ports.git import Commit
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -52,8 +50,6 @@ class Ledger:
     attempted: Attempted | None = None
     validated: Validated | None = None
     last_landing: Sha | None = None
-    proofs: frozenset[Digest] = frozenset()
-    alarm: OwnerTouched | None = None
 
     @property
     def pending(self) -> tuple[Sha, ...]:
@@ -80,8 +76,6 @@ def apply(ledger: Ledger, event: Event) -> Ledger:
             return replace(ledger, partial_source=event.evidence)
         case ForkScanned():
             return replace(ledger, scanned=event)
-        case L1Proven():
-            return replace(ledger, proofs=ledger.proofs | {event.l1})
         case Disposed():
             return _disposed(ledger, event)
         case Reopened():
@@ -94,7 +88,7 @@ def _in_run(ledger: Ledger, event: Event) -> Ledger:
     match event:
         case RunStarted():
             at = Sha(event.branch_at) if event.branch_at else None
-            fresh = replace(ledger, run=event, refreshed=False, handled=0, attempted=None, validated=None, alarm=None)
+            fresh = replace(ledger, run=event, refreshed=False, handled=0, attempted=None, validated=None)
             return replace(fresh, tip=event.tip, branch_at=at)
         case RunEnded():
             return replace(ledger, run=None, attempted=None, validated=None, ended=(*ledger.ended, event))
@@ -111,8 +105,6 @@ def _in_run(ledger: Ledger, event: Event) -> Ledger:
                 attempted=None,
                 validated=None,
             )
-        case OwnerTouched():
-            return replace(ledger, alarm=event)
         case _:
             return ledger
 

@@ -198,14 +198,6 @@ class Patches(Protocol):
         ...
 
 
-class Owner(Protocol):
-    """What nobody but the owner and headway may change. Adapter: `adapters/git_repository.py`."""
-
-    def snapshot(self) -> Mapping[str, str]:
-        """Name -> value of every ref, HEAD, config, hook and headway.toml."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A commit to be made: upstream's author line and encoding as they are, our committer, our parent."""
@@ -220,19 +212,23 @@ class Draft:
 class Landing(Protocol):
     """The only things headway changes in the owner's repository. Adapter: `adapters/git_landing.py`."""
 
-    def commit(self, draft: Draft) -> Sha:
-        """Make the commit and bring it and its new objects into the owner's repository; no ref is touched.
+    def compose(self, draft: Draft) -> Sha:
+        """Make the commit in the quarantine; the owner's repository is not touched.
 
-        Raises HookRefused (this message), SigningFailed (any message) or CouldNotRun.
+        Raises HookRefused (about this message), SigningFailed (about every message) or HeadwayError (no identity).
         """
         ...
 
     def read(self, ref: str) -> Sha | None:
-        """Where a full ref name stands."""
+        """Where a full ref name (or a commit id, quarantined ones too) stands; None if it is not there."""
         ...
 
-    def move(self, ref: str, new: Sha, old: Sha | None) -> None:
-        """Compare-and-swap; `old=None` creates. Raises RefMoved, or HookRefused by a reference-transaction hook."""
+    def land(self, ref: str, new: Sha, onto: Sha, old: Sha | None) -> None:
+        """Bring `new` (whose parent is `onto`) with its objects into the owner's repository, then move `ref` to it.
+
+        Compare-and-swap: the ref must stand at `old` (None: not exist). Raises RefMoved, or HookRefused by a
+        reference-transaction hook; the ref then stands where it stood.
+        """
         ...
 
     def checked_out_at(self, branch: str) -> Path | None:
