@@ -9,7 +9,6 @@ from headway.core.errors import HeadwayError
 from headway.core.names import Sha
 
 
-
 @dataclass(frozen=True, slots=True)
 class ForkRepository:
     """A work tree of the fork. `top` is its root; `common_dir` is shared by all its work trees."""

@@ -146,12 +146,13 @@ class Disposed:
 
 @dataclass(frozen=True, slots=True)
 class Reopened:
-    """A person (or a partner's new disposition) took the answer back: the change is pending again."""
+    """The answer was taken back, and the change is pending again. `forced`: a person wants it whatever rules say."""
 
     TYPE: ClassVar[str] = "sync.reopened.v1"
     change: Sha
     by: Decider
     evidence: BlobId
+    forced: bool = False
 
 
 SyncEvent = (

@@ -54,6 +54,8 @@ class Reason(StrEnum):
     """The change edits a protected path (headway.toml among them)."""
     HOOK_FAILED = "hook_failed"
     """A git hook or commit signing refused the commit (exit 128): not an empty pick."""
+    PARTIAL_SOURCE = "partial_source"
+    """Upstream could not be refreshed: what is known of it may not be all there is."""
 
     # --- validate
     NO_COMMAND = "no_command"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from headway.core.events import Event
+from headway.core.events_core import InboxTaken
 from headway.core.events_sync import (
     Attempted,
     Disposed,
@@ -50,6 +51,7 @@ class Ledger:
     attempted: Attempted | None = None
     validated: Validated | None = None
     last_landing: Sha | None = None
+    inbox_taken: int = 0
 
     @property
     def pending(self) -> tuple[Sha, ...]:
@@ -76,6 +78,8 @@ def apply(ledger: Ledger, event: Event) -> Ledger:
             return replace(ledger, partial_source=event.evidence)
         case ForkScanned():
             return replace(ledger, scanned=event)
+        case InboxTaken():
+            return replace(ledger, inbox_taken=event.version)
         case Disposed():
             return _disposed(ledger, event)
         case Reopened():
@@ -123,7 +127,7 @@ def _disposed(ledger: Ledger, event: Disposed) -> Ledger:
 
 def _reopened(ledger: Ledger, event: Reopened) -> Ledger:
     kept = {change: old for change, old in ledger.dispositions.items() if change != event.change}
-    forced = ledger.forced | {event.change} if event.by == "person" else ledger.forced
+    forced = ledger.forced | {event.change} if event.forced else ledger.forced
     return replace(ledger, dispositions=kept, forced=forced)
 
 

@@ -87,7 +87,8 @@ class Scan:
     matches: tuple[Match, ...]
     merged: tuple[Sha, ...]
     """Changes that are ancestors of trunk: the fork merged upstream itself."""
-    commits: int
+    fork: frozenset[Sha]
+    """The fork's own commits that were read."""
 
 
 def scan(reader: Reader, line: Range, trunk: Sha, extra: AdoptConfig) -> Scan:
@@ -99,7 +100,7 @@ def scan(reader: Reader, line: Range, trunk: Sha, extra: AdoptConfig) -> Scan:
     effects = reader.effects([*line.shas, *plain])
     patch_ids = reader.patch_ids(same_paths(line.shas, plain, effects))
     open_changes = [commit for commit in line.commits if commit.sha in outside]
-    return Scan(adopt(open_changes, fork, Content(effects, patch_ids), extra), merged, len(fork))
+    return Scan(adopt(open_changes, fork, Content(effects, patch_ids), extra), merged, frozenset(c.sha for c in fork))
 
 
 def same_paths(
@@ -122,7 +123,7 @@ class _Index:
         self.shas = {change.sha for change in changes}
         self.by_prefix: dict[str, Sha] = {}
         self.by_pr: dict[int, Commit] = {}
-        self.by_subject: dict[str, list[Sha]] = defaultdict(list)
+        self.by_subject: dict[str, list[Commit]] = defaultdict(list)
         self.by_patch: dict[str, list[Sha]] = defaultdict(list)
         self.by_effect: dict[frozenset[tuple[str, object]], list[Sha]] = defaultdict(list)
         for change in changes:
@@ -130,7 +131,7 @@ class _Index:
             number = pull_request_of(change)
             if number is not None:
                 self.by_pr[number] = change
-            self.by_subject[bare_subject(change.subject)].append(change.sha)
+            self.by_subject[bare_subject(change.subject)].append(change)
             if change.sha in content.patch_ids:
                 self.by_patch[content.patch_ids[change.sha]].append(change.sha)
             effect = _states(content.effects.get(change.sha, ()))
@@ -177,8 +178,9 @@ def _by_subject(commit: Commit, index: _Index) -> Iterable[tuple[Sha, str]]:
 
     A fork has pull requests of its own, so a number alone names nothing.
     """
-    for change in index.by_subject.get(bare_subject(commit.subject), ()):
-        yield change, "same_subject"
+    for upstream in index.by_subject.get(bare_subject(commit.subject), ()):
+        if upstream.author == commit.author:  # name, address and date: `typo` by somebody else is another typo
+            yield upstream.sha, "same_subject_and_author"
     for number in dict.fromkeys(int(n) for n in _NUMBER.findall(commit.subject)):
         if number in index.by_pr and bare_subject(index.by_pr[number].subject) in commit.subject:
             yield index.by_pr[number].sha, "quoted_subject"

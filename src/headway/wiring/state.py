@@ -25,6 +25,8 @@ class State:
     blobs: FileBlobs
     lock: Callable[[], AbstractContextManager[None]]
     """`with state.lock():` around everything that appends to a stream other than an inbox; raises LockHeld."""
+    failpoints: Failpoints
+    """The process's one counter: every adapter that touches the world counts on it."""
 
     def __enter__(self) -> Self:
         return self
@@ -46,4 +48,4 @@ def open_state(
     failpoints = Failpoints.from_environment(dict(env))
     log = SqliteLog(root / "log.sqlite3", clock, masker=masker, failpoints=failpoints, read_only=read_only)
     blobs = FileBlobs(root / "blobs", masker=masker, failpoints=failpoints)
-    return State(root, log, blobs, WriterLock(root / "lock", clock).held)
+    return State(root, log, blobs, WriterLock(root / "lock", clock).held, failpoints)

@@ -1,0 +1,71 @@
+"""`adopt` as facts for the ledger: what the fork's own people took, or took back, since the ledger last looked."""
+
+from typing import Any
+
+from headway.core.events import Event
+from headway.core.events_sync import Disposed, ForkScanned, Reopened
+from headway.core.journey import Facts
+from headway.core.names import BlobId, Sha
+from headway.sync.accounting import Ledger
+from headway.sync.adopt import Match, Scan, scan
+from headway.sync.history import Range
+from headway.sync.room import Room
+
+
+def scan_facts(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> Facts:
+    """Dispositions for what was found taken; changes whose taking is gone from trunk are pending again."""
+    found = scan(room.history, line, trunk, room.config.adopt)
+    evidence = room.keep(_facts_of(found, trunk))
+    about: dict[Sha, tuple[Event, ...]] = {}
+    for match in found.matches:
+        if _overrules(ledger, match):
+            about[match.change] = _replaced(ledger, _picked(match, evidence))
+    for change in found.merged:
+        if change not in ledger.dispositions or ledger.dispositions[change].kind == "deferred":
+            about[change] = _replaced(
+                ledger, Disposed(change, "already_present", "adopt", "proven", "merged", evidence)
+            )
+    for change in _taken_back(ledger, found):
+        about[change] = (Reopened(change, "adopt", evidence),)
+    proven = sum(match.grade == "proven" for match in found.matches) + len(found.merged)
+    claimed = sum(match.grade == "claimed" for match in found.matches)
+    return room.facts(ForkScanned(trunk, proven, claimed, evidence), about=about)
+
+
+def _overrules(ledger: Ledger, match: Match) -> bool:
+    old = ledger.dispositions.get(match.change)
+    if old is None:
+        return match.grade == "proven" or match.change not in ledger.forced
+    if old.kind == "deferred":
+        return True
+    if old.kind == "wont_port":
+        return match.grade == "proven"
+    return old.grade == "claimed" and match.grade == "proven"
+
+
+def _taken_back(ledger: Ledger, found: Scan) -> list[Sha]:
+    """Picks that stood in trunk and no longer do, because a later commit of the fork reverts them."""
+    still = {match.change for match in found.matches} | set(found.merged)
+    return [
+        change
+        for change, old in ledger.dispositions.items()
+        if old.kind == "picked" and change not in still and old.landed in found.fork
+    ]
+
+
+def _replaced(ledger: Ledger, disposed: Disposed) -> tuple[Event, ...]:
+    if disposed.change not in ledger.dispositions:
+        return (disposed,)
+    return (Reopened(disposed.change, "adopt", disposed.evidence), disposed)
+
+
+def _picked(match: Match, evidence: BlobId) -> Disposed:
+    return Disposed(match.change, "picked", "adopt", match.grade, match.how, evidence, landed=match.commit)
+
+
+def _facts_of(found: Scan, trunk: Sha) -> dict[str, Any]:
+    matches = {
+        match.change: {"commit": match.commit, "grade": match.grade, "how": match.how, "words": list(match.words)}
+        for match in found.matches
+    }
+    return {"trunk": trunk, "fork_commits": len(found.fork), "matches": matches, "merged": list(found.merged)}
