@@ -39,12 +39,15 @@ class GitLanding:
         clock: Clock | None = None,
         hooks: bool = True,
         failpoints: Failpoints = OFF,
+        fetch_from: tuple[str, str] | None = None,
     ) -> None:
+        """`fetch_from` (folder, ref) is where `fetch` finds upstream's objects if they were fetched before."""
         self._git = git
         self._quarantine = quarantine
         self._clock = clock or SystemClock()
         self._hooks = hooks
         self._failpoints = failpoints
+        self._fetch_from = fetch_from
 
     def compose(self, draft: Draft) -> Sha:
         message = self._through_hooks(draft.message) if self._hooks else draft.message
@@ -97,6 +100,7 @@ class GitLanding:
 
     def fetch(self, source: str, branch: str, ref: str) -> Sha:
         wanted = branch if branch.startswith("refs/") else f"refs/heads/{branch}"
+        folder, there = self._fetch_from or (source, wanted)
         self._failpoints.hit("git.fetch.before")
         ran = self._git.run(
             "fetch",
@@ -107,8 +111,8 @@ class GitLanding:
             "--no-auto-maintenance",
             "--refmap=",
             "--end-of-options",
-            source,
-            f"+{wanted}:{ref}",
+            folder,
+            f"+{there}:{ref}",
             ok=None,
         )
         head = self.read(ref) if ran.code == 0 else None

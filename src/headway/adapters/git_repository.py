@@ -29,7 +29,6 @@ class ForkRepository:
         return tuple(path for path in paths if path != CONFIG_NAME)
 
 
-
 def open_fork(path: Path) -> ForkRepository:
     """The fork that `path` lies in. Raises HeadwayError for no repository, a bare, shallow or partial one."""
     if not path.is_dir():

@@ -155,8 +155,17 @@ class Reopened:
     forced: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigWritten:
+    """`init` left a headway.toml with this digest in the owner's work tree, where there was none."""
+
+    TYPE: ClassVar[str] = "sync.config_written.v1"
+    config: Digest
+
+
 SyncEvent = (
     ForkOpened
+    | ConfigWritten
     | UpstreamSeen
     | SourceFailed
     | ForkScanned

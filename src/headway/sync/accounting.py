@@ -8,6 +8,7 @@ from headway.core.events import Event
 from headway.core.events_core import InboxTaken
 from headway.core.events_sync import (
     Attempted,
+    ConfigWritten,
     Disposed,
     ForkOpened,
     ForkScanned,
@@ -20,7 +21,7 @@ from headway.core.events_sync import (
     UpstreamSeen,
     Validated,
 )
-from headway.core.names import BlobId, Sha
+from headway.core.names import BlobId, Digest, Sha
 from headway.core.ports.git import Commit
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -44,7 +45,7 @@ class Ledger:
     run: RunStarted | None = None
     refreshed: bool = False
     handled: int = 0
-    """Changes disposed since the run started."""
+    """Changes that this run has answered (what `adopt` found does not count)."""
     ended: tuple[RunEnded, ...] = ()
     tip: Sha | None = None
     branch_at: Sha | None = None
@@ -52,6 +53,7 @@ class Ledger:
     validated: Validated | None = None
     last_landing: Sha | None = None
     inbox_taken: int = 0
+    config_written: Digest | None = None
 
     @property
     def pending(self) -> tuple[Sha, ...]:
@@ -78,6 +80,8 @@ def apply(ledger: Ledger, event: Event) -> Ledger:
             return replace(ledger, partial_source=event.evidence)
         case ForkScanned():
             return replace(ledger, scanned=event)
+        case ConfigWritten():
+            return replace(ledger, config_written=event.config)
         case InboxTaken():
             return replace(ledger, inbox_taken=event.version)
         case Disposed():
@@ -119,7 +123,7 @@ def _disposed(ledger: Ledger, event: Disposed) -> Ledger:
         ledger,
         dispositions={**ledger.dispositions, event.change: event},
         forced=ledger.forced - {event.change},
-        handled=ledger.handled + 1,
+        handled=ledger.handled + (event.by in ("run", "policy")),
         attempted=None if closes_current else ledger.attempted,
         validated=None if closes_current else ledger.validated,
     )

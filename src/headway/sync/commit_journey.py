@@ -8,10 +8,11 @@ The ledger (`fork/<id>`) is the only state: its last event decides the next stag
 gone on with by running again. The steps are in `steps.py`; what may be taken is decided in `triage.py`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from headway.core.errors import CouldNotRun, HeadwayError
-from headway.core.journey import Act, Decide, Journey, Stage, drive
+from headway.core.journey import Act, Decide, Facts, Journey, Stage, drive
 from headway.sync.accounting import Ledger, apply
 from headway.sync.room import Room
 from headway.sync.steps import Orders, Steps
@@ -28,6 +29,13 @@ def take_changes(room: Room, orders: Orders) -> Ledger:
     ledger = drive(journey, room.log, until=lambda now: len(now.ended) > len(settled.ended))
     _raise_if_stopped(room, ledger)
     return ledger
+
+
+def say(room: Room, what: Callable[[Ledger], Facts]) -> Ledger:
+    """Append what a person's verb means, through the same loop: what a kill left open is settled first."""
+    stages = iter([Decide("person", what)])
+    journey = replace(Travel(Steps(room, Orders())).journey(), next_stage=lambda _: next(stages, None))
+    return drive(journey, room.log)
 
 
 @dataclass(frozen=True)

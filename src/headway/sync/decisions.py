@@ -1,4 +1,4 @@
-"""What people decide about a change, as facts for the ledger: pure, and the same for the inbox and for a direct verb."""
+"""What people decide about a change, as facts for the ledger: the same for the inbox and for a direct verb."""
 
 from collections.abc import Iterable
 

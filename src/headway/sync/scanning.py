@@ -6,9 +6,11 @@ from headway.core.events import Event
 from headway.core.events_sync import Disposed, ForkScanned, Reopened
 from headway.core.journey import Facts
 from headway.core.names import BlobId, Sha
+from headway.core.ports.git import Empty
 from headway.sync.accounting import Ledger
 from headway.sync.adopt import Match, Scan, scan
 from headway.sync.history import Range
+from headway.sync.presence import proof_of_presence
 from headway.sync.room import Room
 
 
@@ -19,7 +21,7 @@ def scan_facts(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> Facts:
     about: dict[Sha, tuple[Event, ...]] = {}
     for match in found.matches:
         if _overrules(ledger, match):
-            about[match.change] = _replaced(ledger, _picked(match, evidence))
+            about[match.change] = _replaced(ledger, _shown(room, match, trunk, evidence))
     for change in found.merged:
         if change not in ledger.dispositions or ledger.dispositions[change].kind == "deferred":
             about[change] = _replaced(
@@ -59,7 +61,16 @@ def _replaced(ledger: Ledger, disposed: Disposed) -> tuple[Event, ...]:
     return (Reopened(disposed.change, "adopt", disposed.evidence), disposed)
 
 
-def _picked(match: Match, evidence: BlobId) -> Disposed:
+def _shown(room: Room, match: Match, trunk: Sha, evidence: BlobId) -> Disposed:
+    """A claim is put to the proof: if picking the change again changes nothing, and content shows why, it is there."""
+    if match.grade == "claimed":
+        trial = room.merges.pick(match.change, trunk)
+        if isinstance(trial, Empty):
+            effect = room.history.effects([match.change])[match.change]
+            proof, facts = proof_of_presence(room.history, room.merges, match.change, effect, trunk, trial.tree)
+            if proof is not None:
+                shown = room.keep(facts | {"claimed_by": match.commit, "claim": match.how})
+                return Disposed(match.change, "already_present", "adopt", "proven", proof, shown, landed=match.commit)
     return Disposed(match.change, "picked", "adopt", match.grade, match.how, evidence, landed=match.commit)
 
 

@@ -27,6 +27,7 @@ from headway.core.ports.git import (
 )
 from headway.core.reasons import Reason
 from headway.sync.history import Range, revert_candidates
+from headway.sync.presence import proof_of_presence
 
 SHOWN_CONFLICT_BYTES = 64 << 10
 """How much of each conflicted file, with its markers, is kept as evidence."""
@@ -108,23 +109,10 @@ class Triage:
 
     def _empty(self, change: Sha, onto: str, ours: TreeId) -> Assessment:
         """An empty pick is `already_present` only if it is shown that the fork has the effect."""
-        effect = self.effects[change]
-        facts: dict[str, Any] = {"onto": onto, "result": "empty", "paths": [shown_path(p.path) for p in effect]}
-        if not effect:
-            return Decided(change, "already_present", "changes_nothing", facts)
-        there = self.history.entries(onto, [p.path for p in effect])
-        differing = [shown_path(p.path) for p in effect if there.get(p.path) != p.after]
-        if not differing:
-            return Decided(change, "already_present", "same_effect", facts)
-        # the files differ elsewhere: take the change out and put it back; what comes back must be what was there
-        without = self.merges.unpick(change, onto)
-        facts |= {"differing": differing, "without_it": _word(without)}
-        if isinstance(without, Clean):
-            again = self.merges.pick(change, without.tree)
-            facts["put_back"] = _word(again)
-            if isinstance(again, Clean) and again.tree == ours:
-                return Decided(change, "already_present", "round_trip", facts)
-        return Decided(change, "deferred", Reason.VANISHED, facts)
+        proof, facts = proof_of_presence(self.history, self.merges, change, self.effects[change], onto, ours)
+        if proof is None:
+            return Decided(change, "deferred", Reason.VANISHED, facts)
+        return Decided(change, "already_present", proof, facts)
 
     def _reverted_pair(self, change: Sha, pending: frozenset[Sha], absent: frozenset[Sha]) -> Decided | None:
         """A pending change and a pending one that takes exactly it back, as git itself computes the revert."""
@@ -204,10 +192,6 @@ def _by_policy(change: Sha, rule: PolicyRule, effect: Iterable[PathChange]) -> D
 def _pair(change: Sha, later: Sha) -> Decided:
     facts = {"change": change, "reverted_by": later, "shown": "git's own revert of the change gives the later tree"}
     return Decided(change, "reverted_pair", "exact_revert", facts, partner=later)
-
-
-def _word(trial: Trial) -> str:
-    return {Clean: "clean", Empty: "empty", Conflicted: "conflict", Unknown: "unknown"}[type(trial)]
 
 
 def _plain(message: str) -> str:

@@ -1,0 +1,111 @@
+"""`status`: where the fork stands, and the proof that the accounting closes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headway.core.config import Config
+from headway.core.names import Sha
+from headway.core.ports.git import Commit
+from headway.sync.accounting import Closure, Lag, Ledger, closure_of, frontier_of, lag_of, pin_of
+from headway.sync.plan import day_of
+
+STATUS_SCHEMA = "headway.status/1"
+
+
+@dataclass(frozen=True)
+class Status:
+    """Everything that `status` prints."""
+
+    ledger: Ledger
+    config: Config
+    notes: tuple[str, ...]
+    closure: Closure
+    lag: Lag
+    dates: Mapping[Sha, int]
+    branch_at: Sha | None
+
+    def to_json(self) -> dict[str, Any]:
+        """For `status --json`."""
+        ledger, lag, closure, opened = self.ledger, self.lag, self.closure, self.ledger.opened
+        assert opened is not None
+        oldest = {"change": lag.oldest_deferral, "days": round(lag.oldest_deferral_days, 1)}
+        return {
+            "schema": STATUS_SCHEMA,
+            "fork": self.config.fork.id,
+            "trunk": self.config.fork.trunk,
+            "upstream": {"url": opened.upstream, "branch": opened.branch, "source": self._source()},
+            "config": {"source": self.config.source, "digest": self.config.digest, "notes": list(self.notes)},
+            "range": {"base": opened.base, "head": ledger.head, "changes": closure.in_range},
+            "dispositions": dict(closure.counts),
+            "pending": closure.pending,
+            "claimed": closure.claimed,
+            "closed": closure.closed,
+            "closure": closure.line(),
+            "faults": list(closure.faults),
+            "pin": self._at(pin_of(ledger)),
+            "frontier": self._at(frontier_of(ledger)),
+            "days_behind": round(lag.days_behind, 2),
+            "commits_behind": lag.commits_behind,
+            "backlog": lag.backlog,
+            "oldest_deferral": oldest if lag.oldest_deferral else None,
+            "landing": {"mode": self.config.landing.mode, "branch": self.config.landing.branch, "at": self.branch_at},
+            "run": self._run(),
+        }
+
+    def lines(self) -> list[str]:
+        """For people."""
+        facts = self.to_json()
+        lag, oldest = self.lag, ""
+        if lag.oldest_deferral:
+            oldest = f", the oldest ({lag.oldest_deferral[:12]}) {lag.oldest_deferral_days:.0f} days old"
+        upstream = facts["upstream"]
+        source = "" if self._source() == "complete" else "   partial source: the last refresh failed"
+        closed = "closed" if self.closure.closed else "NOT CLOSED: " + "; ".join(self.closure.faults)
+        claimed = f"   ({self.closure.claimed} of them claimed, not proven)" if self.closure.claimed else ""
+        return [
+            f"fork         {self.config.fork.id} (trunk {self.config.fork.trunk})",
+            f"upstream     {upstream['url']} {upstream['branch']} at {self._shown(self.ledger.head)}{source}",
+            f"config       {self.config.source} sha256 {self.config.digest[:12]}",
+            *(f"             {note}" for note in self.notes),
+            f"days behind  {lag.days_behind:.1f}",
+            f"commits behind  {lag.commits_behind}",
+            f"backlog      {lag.backlog} deferred{oldest}",
+            f"pin          {self._shown(pin_of(self.ledger))}",
+            f"frontier     {self._shown(frontier_of(self.ledger))}",
+            f"landing      {self.config.landing.branch} at {(self.branch_at or 'nothing yet')[:12]}",
+            f"accounting   {self.closure.line()}: {closed}{claimed}",
+            f"run          {self._run()}",
+        ]
+
+    def _source(self) -> str:
+        return "partial" if self.ledger.partial_source else "complete"
+
+    def _run(self) -> str:
+        if self.ledger.run is not None:
+            return "interrupted or going on: `headway sync run` goes on with it"
+        if not self.ledger.ended:
+            return "none yet"
+        last = self.ledger.ended[-1]
+        return f"{last.outcome}({last.reason})" if last.reason else last.outcome
+
+    def _at(self, sha: Sha | None) -> dict[str, Any] | None:
+        return None if sha is None else {"change": sha, "date": day_of(self.dates[sha])}
+
+    def _shown(self, sha: Sha | None) -> str:
+        return "nothing" if sha is None else f"{sha[:12]} ({day_of(self.dates[sha])})"
+
+
+def status_of(
+    ledger: Ledger,
+    config: Config,
+    notes: tuple[str, ...],
+    base: Commit,
+    line: Sequence[Commit],
+    branch_at: Sha | None,
+    now: float,
+) -> Status:
+    """`line` is the range as git reads it now, `now` seconds since the epoch."""
+    closure = closure_of(ledger, [commit.sha for commit in line])
+    dates = {commit.sha: commit.committed for commit in (base, *line)}
+    return Status(ledger, config, notes, closure, lag_of(ledger, base, line, now), dates, branch_at)

@@ -1,0 +1,356 @@
+"""Builds the sync room on real git, and does what `headway init` and `headway sync` ask, one function a verb."""
+
+import getpass
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from headway.adapters.clocks import SystemClock
+from headway.adapters.clones import GitClones
+from headway.adapters.config_file import parse_config
+from headway.adapters.config_source import ConfigFile, ConfigFound, find_config, need_config
+from headway.adapters.git_history import GitHistory
+from headway.adapters.git_landing import GitLanding, without_user_info
+from headway.adapters.git_probe import PROBE_REF, probe_upstream
+from headway.adapters.git_repository import ForkRepository, known_commit, open_fork, trunk_of
+from headway.adapters.git_trial import GitTrialMerges, Quarantine
+from headway.adapters.local_executor import LocalExecutor
+from headway.adapters.locks import LockHeld
+from headway.adapters.state_place import state_of_fork
+from headway.core.config import Config
+from headway.core.errors import CouldNotRun, HeadwayError
+from headway.core.events_core import PersonDecided
+from headway.core.inbox import leave
+from headway.core.journey import Facts
+from headway.core.names import Sha
+from headway.core.ports.clock import Clock
+from headway.core.ports.executor import Executor
+from headway.core.ports.git import SourceUnreachable
+from headway.sync.accounting import Ledger
+from headway.sync.commit_journey import say, take_changes
+from headway.sync.decisions import check_decision, events_of
+from headway.sync.history import UPSTREAM_REF, common_base, upstream_range
+from headway.sync.opening import Answers, Opening, config_text, fork_id_of, is_open
+from headway.sync.plan import Forecast, forecasts
+from headway.sync.room import L1, Room
+from headway.sync.show import Shown, shown
+from headway.sync.status import Status, status_of
+from headway.sync.steps import Orders, Steps
+from headway.sync.triage import Triage
+from headway.validate.known import KnownResults
+from headway.validate.suite_run import Ports
+from headway.validate.tier_ladder import ChangeToCheck, L1Answer, check_change
+from headway.wiring.state import State, open_state
+
+
+@dataclass(frozen=True)
+class World:
+    """What a caller may put in place of the real thing: the kill test brings a fixed clock and a scripted executor."""
+
+    env: Mapping[str, str]
+    clock: Clock
+    executor: Executor | None = None
+
+
+def real_world() -> World:
+    """This process's environment and the system's clock."""
+    return World(os.environ, SystemClock())
+
+
+@dataclass(frozen=True)
+class Session:
+    """An opened fork: its repository, its config with notes, its state and the room."""
+
+    fork: ForkRepository
+    found: ConfigFound
+    state: State
+    room: Room
+
+
+def init(path: Path, answers: Answers, state: Path | None, world: World | None = None) -> Status:
+    """Begin a fork's ledger. Everything that can be refused is refused before anything is written."""
+    world = world or real_world()
+    fork = open_fork(path)
+    _refuse_dirty(fork)
+    found = find_config(fork)
+    text = None
+    if found is None:
+        text = config_text(answers).encode()
+        found = ConfigFound(parse_config(text, "headway.toml (new)"), ())
+    config = found.config
+    with Quarantine(fork.top) as probe:
+        head = probe_upstream(fork.git, probe, config.upstream.url, config.upstream.branch)
+        trunk = known_commit(fork, f"refs/heads/{config.fork.trunk}")
+        common_base(GitHistory(probe.git), trunk, head)
+        with _session(fork, found, state, world, write=True, source=(str(probe.directory), PROBE_REF)) as session:
+            file = ConfigFile(fork.top, session.state.failpoints)
+            opening = Opening(session.room, file, text, without_user_info(config.upstream.url))
+            if not is_open(session.room) or text is not None:
+                opening.open()
+    with open_session(path, state, world, write=False) as session:
+        return _status(session, world)
+
+
+def run(path: Path, state: Path | None, limit: int, world: World | None = None) -> Status:
+    """`headway sync run`. Raises HeadwayError where nothing may be done; the status is that at the end."""
+    world = world or real_world()
+    with open_session(path, state, world, write=True) as session:
+        _refuse_dirty(session.fork)
+        _refuse_unready(session)
+        take_changes(session.room, Orders(limit))
+        return _status(session, world)
+
+
+def plan(path: Path, state: Path | None, limit: int, *, fetch: bool) -> Iterator[Forecast | SourceUnreachable]:
+    """Forecasts of pending changes; ends with the trouble if upstream could not be refreshed (a partial source)."""
+    with open_session(path, state, real_world(), write=False) as session:
+        room, ledger, config = session.room, session.room.ledger(), session.found.config
+        opened = _opened(ledger)
+        head, trouble = ledger.head, None
+        if fetch:
+            try:
+                ref = UPSTREAM_REF + config.upstream.branch
+                head = room.landing.fetch(config.upstream.url, config.upstream.branch, ref)
+            except SourceUnreachable as unreachable:
+                trouble = unreachable
+        assert head is not None
+        line = upstream_range(room.history, opened, head, ledger.changes)
+        yield from forecasts(Triage.of(room.history, room.merges, config, line), ledger, _tip(session), limit=limit)
+        if trouble is not None:
+            yield trouble
+
+
+def status(path: Path, state: Path | None) -> Status:
+    """`headway sync status`: reads, never fetches."""
+    world = real_world()
+    with open_session(path, state, world, write=False) as session:
+        return _status(session, world)
+
+
+def show(path: Path, state: Path | None, name: str) -> Shown:
+    """`headway sync show SHA`."""
+    with open_session(path, state, real_world(), write=False) as session:
+        change = _change_named(session, name)
+        [commit] = [c for c in session.room.history.commits([change, f"^{change}^@"]) if c.sha == change]
+        journey = list(session.state.log.read(session.room.details(change)))
+        return shown(commit, session.room.ledger(), journey, session.state.blobs)
+
+
+def decide(path: Path, state: Path | None, names: tuple[str, ...], decision: tuple[str, str, str]) -> list[str]:
+    """A person's decision `(verb, verdict, reason)` on changes; one line each: done, or left for the running loop."""
+    verb, verdict, reason = decision
+    said: list[str] = []
+    world = real_world()
+    with open_session(path, state, world, write=False) as session:
+        ledger = session.room.ledger()
+        decisions = []
+        for name in names or _retryable(ledger, reason):
+            args = {"reason": reason, **({"verdict": verdict} if verdict else {})}
+            one = PersonDecided("retry" if verb == "retry" else "decide", _change_named(session, name), _user(), args)
+            check_decision(ledger, one)
+            decisions.append(one)
+    try:
+        with open_session(path, state, world, write=True) as session:
+            for one in decisions:
+                _decide_now(session, one)
+                said.append(f"{one.subject[:12]}: done")
+    except LockHeld:
+        with open_session(path, state, world, write=False, append=True) as session:
+            for one in decisions[len(said) :]:
+                leave(session.state.log, session.room.home, one)
+                said.append(f"{one.subject[:12]}: left for the running loop")
+    return said
+
+
+def adopt(path: Path, state: Path | None) -> Status:
+    """`headway sync adopt`: read trunk again, whether it moved or not."""
+    world = real_world()
+    with open_session(path, state, world, write=True) as session:
+        room = session.room
+        _refuse_unopened(room)
+        say(room, Steps(room, Orders()).scan)
+        return _status(session, world)
+
+
+@contextmanager
+def open_session(
+    path: Path, state: Path | None, world: World, *, write: bool, append: bool = False
+) -> Iterator[Session]:
+    """The fork at `path` with its room. `write` takes the writer lock; `append` opens the log for inboxes only."""
+    fork = open_fork(path)
+    with _session(fork, need_config(fork), state, world, write=write, append=append) as session:
+        yield session
+
+
+@contextmanager
+def _session(
+    fork: ForkRepository,
+    found: ConfigFound,
+    state_option: Path | None,
+    world: World,
+    *,
+    write: bool,
+    append: bool = False,
+    source: tuple[str, str] | None = None,
+) -> Iterator[Session]:
+    root = state_of_fork(fork.top, state_option, world.env)
+    if not write and not (root / "log.sqlite3").exists():
+        raise HeadwayError(f"{fork.top} has no ledger yet.", "Run `headway init` in it.")
+    with open_state(root, clock=world.clock, env=world.env, read_only=not (write or append)) as state:
+        if not write:
+            with Quarantine(fork.top) as quarantine:
+                yield Session(fork, found, state, _room(fork, found.config, state, quarantine, world, root, source))
+            return
+        with state.lock(), Quarantine(fork.top, root / "quarantine" / found.config.fork.id) as quarantine:
+            session = Session(fork, found, state, _room(fork, found.config, state, quarantine, world, root, source))
+            yield session
+            if session.room.ledger().run is None:
+                quarantine.clear()  # nothing composed waits for its landing
+
+
+def _room(
+    fork: ForkRepository,
+    config: Config,
+    state: State,
+    quarantine: Quarantine,
+    world: World,
+    root: Path,
+    source: tuple[str, str] | None,
+) -> Room:
+    landing = GitLanding(
+        fork.git,
+        quarantine,
+        clock=world.clock,
+        hooks=config.landing.hooks == "run",
+        failpoints=state.failpoints,
+        fetch_from=source,
+    )
+    return Room(
+        config=config,
+        history=GitHistory(quarantine.git),
+        merges=GitTrialMerges(quarantine),
+        landing=landing,
+        log=state.log,
+        blobs=state.blobs,
+        l1=_l1(fork, config, state, quarantine, world, root),
+    )
+
+
+def _l1(
+    fork: ForkRepository, config: Config, state: State, quarantine: Quarantine, world: World, root: Path
+) -> L1 | None:
+    if config.l1 is None:
+        return None
+    l1 = config.l1
+    ports = Ports(world.executor or LocalExecutor(), GitClones(root / "clones"), state.blobs, world.env)
+
+    def check(commit: Sha, base: Sha, known: KnownResults) -> L1Answer:
+        state.failpoints.hit("l1.before")
+        answer = check_change(l1, ChangeToCheck(fork.top, commit, base, (quarantine.objects,)), ports, known)
+        state.failpoints.hit("l1.after")
+        return answer
+
+    return check
+
+
+def _status(session: Session, world: World) -> Status:
+    ledger, room = session.room.ledger(), session.room
+    base = _opened(ledger)
+    assert ledger.head is not None
+    commits = room.history.commits([ledger.head, f"^{base}"], first_parent=True)
+    [first] = room.history.commits([base, f"^{base}^@"], first_parent=True)
+    at, now = room.landing.read(room.branch_ref), world.clock.now().timestamp()
+    return status_of(ledger, session.found.config, session.found.notes, first, commits, at, now)
+
+
+def _decide_now(session: Session, one: PersonDecided) -> None:
+    room = session.room
+
+    def what(ledger: Ledger) -> Facts:
+        check_decision(ledger, one)
+        return room.facts(about={Sha(one.subject): events_of(room, ledger, one)})
+
+    say(room, what)
+
+
+def _refuse_dirty(fork: ForkRepository) -> None:
+    dirty = fork.dirty()
+    if dirty:
+        more = f" and {len(dirty) - 1} more" if len(dirty) > 1 else ""
+        raise HeadwayError(
+            f"The fork {fork.top} has uncommitted changes in {dirty[0]}{more}.", "Commit or stash them and run again."
+        )
+
+
+def _refuse_unready(session: Session) -> None:
+    config = session.found.config
+    _refuse_unopened(session.room)
+    if config.landing.mode != "branch":
+        raise CouldNotRun(
+            f"The landing mode {config.landing.mode!r} is not built yet.", 'Use `[landing] mode = "branch"`.'
+        )
+    if config.landing.branch == config.fork.trunk:
+        raise HeadwayError(
+            f"`[landing] branch` is trunk itself ({config.fork.trunk}).", "Name another branch, such as headway/sync."
+        )
+    if config.l1 is None:
+        raise HeadwayError(
+            f"{config.source} has no [l1] section, so nothing could show a landing to be green.",
+            'Add `[l1]` with `test = "…"`.',
+        )
+    where = session.room.landing.checked_out_at(config.landing.branch)
+    if where is not None:
+        raise HeadwayError(
+            f"The landing branch {config.landing.branch} is checked out at {where}.", "Check out another branch there."
+        )
+
+
+def _refuse_unopened(room: Room) -> None:
+    if not is_open(room):
+        raise HeadwayError("This fork's ledger is not begun, or its `init` was interrupted.", "Run `headway init`.")
+
+
+def _tip(session: Session) -> Sha:
+    landing, room = session.room.landing, session.room
+    branch, trunk = landing.read(room.branch_ref), landing.read(room.trunk_ref)
+    if trunk is None:
+        raise HeadwayError(f"The fork has no branch {room.config.fork.trunk!r}.", "Set `[fork] trunk` in headway.toml.")
+    return trunk if branch is None or room.history.merge_base(trunk, branch) == branch else branch
+
+
+def _opened(ledger: Ledger) -> Sha:
+    if ledger.opened is None or ledger.head is None:
+        raise HeadwayError("This fork has no ledger yet.", "Run `headway init` in its checkout.")
+    return ledger.opened.base
+
+
+def _change_named(session: Session, name: str) -> Sha:
+    """A change by its id or a beginning of it."""
+    found = [change for change in session.room.ledger().changes if change.startswith(name)] if len(name) >= 4 else []
+    if len(found) == 1:
+        return found[0]
+    if len(found) > 1:
+        raise HeadwayError(f"{name!r} names {len(found)} changes.", "Give more digits.")
+    return known_commit(session.fork, name)
+
+
+def _retryable(ledger: Ledger, reason: str) -> tuple[str, ...]:
+    """`retry` without names: every deferral."""
+    return tuple(change for change, found in ledger.dispositions.items() if found.kind == "deferred")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except OSError:
+        return "unknown"
+
+
+def default_answers(path: Path, upstream: str, branch: str) -> Answers:
+    """What `init` assumes: the folder's name, the branch that is checked out, an absolute path for a local upstream."""
+    fork = open_fork(path)
+    local = Path(upstream).expanduser()
+    address = str(local.resolve()) if local.exists() else upstream
+    return Answers(address, branch, fork_id_of(fork.top.name), trunk_of(fork))
