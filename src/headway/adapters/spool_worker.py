@@ -132,6 +132,6 @@ def _read_task(folder: Path) -> dict[str, Any]:
 
 
 def _checked(key: str) -> str:
-    if not key or key.startswith(".") or not all(c.isalnum() or c in "-_" for c in key):
-        raise HeadwayError(f"{key!r} cannot be the key of a job.", "Use letters, digits, - and _.")
+    if not key or key.startswith(".") or not all(c.isalnum() or c in "-_." for c in key):
+        raise HeadwayError(f"{key!r} cannot be the key of a job.", "Use letters, digits, -, _ and dots.")
     return key

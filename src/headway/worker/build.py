@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from . import sandbox
+from .c_admission import check_c_source, check_library
 from .jobs import Task
 from .refusals import CouldNotRun, Refused
 
@@ -43,7 +44,10 @@ class Builder:
         if key not in self._built:
             if len(self._built) > 64:
                 self._built.clear()
-            self._built[key] = _compile(compiler, flags, source, task.limit("compile_seconds", 60))
+            check_c_source(source, task.raw.get("admission", {}), int(task.limit("source_bytes", 1 << 18)))
+            library = _compile(compiler, flags, source, task.limit("compile_seconds", 60))
+            check_library(library)
+            self._built[key] = library
         return self._built[key]
 
 

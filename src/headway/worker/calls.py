@@ -70,7 +70,7 @@ class Candidate:
 
     def _answer(self, orders: list[dict[str, Any]], batch: list[list[Laid]], case: Case, seconds: float) -> Answer:
         answer = self.session.call({"do": "call", "calls": orders}, lambda: self._fill(batch), seconds)
-        self.session.check(answer.said, f"on case {case.name}")
+        self.session.check(answer.said, f"on case {case.shown}")
         return answer
 
     def _taken(

@@ -20,7 +20,13 @@ class Case(NamedTuple):
     held_out: bool
     protected: bool
     timed: bool
+    screen: bool
     raw: dict[str, Any]
+
+    @property
+    def shown(self) -> str:
+        """How a refusal may name it: a held-out case's name would tell its sizes."""
+        return "(held out)" if self.held_out else f"{self.name} ({self.raw.get('regime', 'normal')})"
 
 
 class Task(NamedTuple):
@@ -79,7 +85,7 @@ def _task(raw: dict[str, Any], folder: Path) -> Task:
         )
     cases = tuple(
         Case(str(one["name"]), tuple(int(seed) for seed in one.get("seeds", [0])), bool(one.get("held_out")),
-             bool(one.get("protected")), bool(one.get("timed")), one)
+             bool(one.get("protected")), bool(one.get("timed")), bool(one.get("screen")), one)
         for one in raw["cases"]
     )  # fmt: skip
     return Task(str(raw["id"]), raw["kind"], str(raw["entry"]["name"]), tuple(raw["entry"]["args"]), cases, folder, raw,

@@ -4,7 +4,6 @@ Started first, never loads a candidate. It makes inputs, holds the oracle and th
 nothing that needs statistics: ratios and promotions are headway's.
 """
 
-import ast
 import hashlib
 import importlib.util
 import os
@@ -16,6 +15,7 @@ from typing import Any
 import numpy
 
 from . import machine, proof
+from .admission import check_source, imports_of
 from .build import Builder
 from .calls import Candidate, Problem
 from .jobs import Case, Job, Task
@@ -198,7 +198,7 @@ class _Trip:
             told = errors.fault or f"error {errors.whole:.3g}, worst row {errors.worst_row:.3g}"
             bound = self._tolerance[case.name]
             allowed = f"{bound.whole:.3g} and {bound.worst_row:.3g}"
-            message = f"Case {case.name} ({case.raw.get('regime', '')}): {told}; allowed {allowed}."
+            message = f"Case {case.shown}: {told}; allowed {allowed}."
             raise Refused(errors.code, message, "Compare with the reference in float64 on this regime.")
 
     def _warm(self, one: Candidate, case: Case) -> None:
@@ -219,7 +219,7 @@ class _Trip:
         cases = list(self._task.cases)
         if self._job.mode != "screen":
             return cases
-        first = next((case for case in cases if case.timed), cases[0])
+        first = next((case for case in cases if case.screen), next((case for case in cases if case.timed), cases[0]))
         regime = first.raw.get("regime")
         other = [case for case in cases if not case.held_out and case.raw.get("regime") != regime][:1]
         return [first, *[case._replace(timed=False) for case in other]]
@@ -281,24 +281,13 @@ def _absent_imports(task: Task, source: str) -> list[str]:
 
     A guarded import of an absent package is honest code for another machine.
     """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as trouble:
-        line = getattr(trouble, "lineno", 0)
-        raise Refused(
-            "syntax", f"The candidate does not parse: {trouble} (line {line}).", "Correct the source."
-        ) from None
-    named: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            named |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            named.add((node.module or "").partition(".")[0])
-    asked = named - set(task.raw.get("admission", {}).get("imports", []))
-    present = sorted(name for name in asked if name and _is_there(name))
+    rules = task.raw.get("admission", {})
+    tree = check_source(source, rules, int(task.limit("source_bytes", 1 << 18)))
+    asked = {name.partition(".")[0] for name, _, _ in imports_of(tree)} - set(rules.get("imports", []))
+    present = sorted(name for name in asked if not name or _is_there(name))
     if present:
-        raise Refused("banned_import", f"The candidate imports {present[0]}, which the task does not allow.",
-                      "Use the packages the task allows.")  # fmt: skip
+        message = f"The candidate imports {present[0] or 'relatively'}, which the task does not allow."
+        raise Refused("banned_import", message, "Use the packages the task allows.")
     return sorted(asked)
 
 

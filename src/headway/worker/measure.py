@@ -77,7 +77,7 @@ def measure(
     # a busy machine widens single brackets; a tampered clock widens every one of them
     if min(a.gaps) > DISAGREE >= min(b.gaps):
         message = (
-            f"On {case.name} the candidate's own times leave {min(a.gaps):.1%} or more of every bracket unexplained."
+            f"On {case.shown} the candidate's own times leave {min(a.gaps):.1%} or more of every bracket unexplained."
         )
         raise Refused("timing_disagrees", message, "Do all work inside the call, and leave the clock alone.")
     return Timed(case, a.by_block(), b.by_block(), calls, median(a.gaps))
@@ -94,6 +94,6 @@ def _checked(
         if not ours:
             raise CouldNotRun("infrastructure", f"The rival is wrong on case {case.name}.", "Check the incumbent.")
         told = errors.fault or f"error {errors.whole:.3g} (worst row {errors.worst_row:.3g})"
-        message = f"Right at first, but a later call of {case.name} is wrong: {told}."
+        message = f"Right at first, but a later call of {case.shown} is wrong: {told}."
         raise Refused(errors.code, message, "Compute every call from its own inputs.")
     return took

@@ -1,0 +1,126 @@
+"""Static rules for Python candidates: what a source may import, call and reach. Pure; runs in the judge.
+
+One definition, here and not in headway: a worker must never rely on what was checked before a job reached it. These
+rules explain early and catch the honest mistake; what they miss meets the guard in the runner, and the sandbox.
+"""
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from .refusals import Refused
+
+BUILTINS = frozenset(
+    {"open", "exec", "eval", "compile", "__import__", "input", "breakpoint", "globals", "locals", "vars", "setattr",
+     "delattr", "__builtins__", "__loader__", "__spec__", "exit", "quit", "help"}
+)  # fmt: skip
+MODULES = frozenset(
+    {"sys", "os", "builtins", "importlib", "ctypes", "ctypeslib", "gc", "inspect", "threading", "subprocess", "socket",
+     "mmap", "signal", "pickle", "marshal", "runpy", "pkgutil", "multiprocessing", "concurrent", "asyncio", "shutil",
+     "tempfile", "posix", "atexit", "weakref", "linecache", "traceback", "f2py", "distutils", "testing", "npyio"}
+)  # fmt: skip
+"""Modules that other modules carry as attributes (`dataclasses.sys`): reaching them is reaching around the import."""
+FRAMES = frozenset(
+    {"f_back", "f_locals", "f_globals", "f_builtins", "f_code", "tb_frame", "tb_next", "gi_frame", "gi_code", 
+     "cr_frame", "cr_code", "ag_frame", "co_code", "co_consts", "func_globals"}
+)  # fmt: skip
+FILES = frozenset(
+    {"load", "save", "savez", "savez_compressed", "savetxt", "loadtxt", "genfromtxt", "fromfile", "tofile", "memmap",
+     "open_memmap", "DataSource", "fromregex", "dump", "dumps", "seterrcall", "setbufsize"}
+)  # fmt: skip
+SAFE_DUNDERS = frozenset(
+    f"__{name}__"
+    for name in (
+        "init call len getitem setitem iter next enter exit name qualname doc repr str eq ne lt le gt ge hash add radd "
+        "sub rsub mul rmul truediv floordiv mod pow neg pos abs matmul iadd isub imul bool int float index contains "
+        "post_init slots version all annotations future main new class_getitem reversed set_name missing and or xor "
+        "invert lshift rshift divmod round trunc file"
+    ).split()
+)
+BY_STRING = frozenset({"attrgetter", "methodcaller", "getattr", "hasattr"})
+ADVICE = "Compute from the inputs with what the task allows."
+
+
+def check_source(source: str, rules: dict[str, Any], source_bytes: int) -> ast.Module:
+    """Parse, and refuse what the rules ban. `rules`: the task's `[admission]`; imports are `imports_of`'s."""
+    if len(source.encode("utf-8", "surrogatepass")) > source_bytes:
+        raise Refused("banned_call", f"The source is longer than {source_bytes} bytes.", "Make it shorter.")
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as trouble:
+        line = getattr(trouble, "lineno", 0)
+        raise Refused("syntax", f"The candidate does not parse: {trouble} (line {line}).", "Correct it.") from None
+    modules = {bound for _, bound, _ in imports_of(tree)}
+    banned_calls = frozenset(str(name) for name in rules.get("banned_calls", []))
+    for node in ast.walk(tree):
+        if what := _offence(node, modules, banned_calls):
+            raise Refused("banned_call", f"Line {getattr(node, 'lineno', 0)}: {what}.", ADVICE)
+    return tree
+
+
+def imports_of(tree: ast.Module) -> Iterator[tuple[str, str, bool]]:
+    """(full module name, name bound here, is it a from-import) of each import anywhere in the source."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, alias.asname or alias.name.partition(".")[0], False
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield "." * node.level + (node.module or ""), alias.asname or alias.name, True
+
+
+def _offence(node: ast.AST, modules: set[str], banned_calls: frozenset[str]) -> str:
+    if isinstance(node, ast.Name):
+        return f"{node.id} is not for candidates" if node.id in BUILTINS or _odd_dunder(node.id) else ""
+    if isinstance(node, ast.Attribute):
+        return _attribute(node, modules)
+    if isinstance(node, ast.Call):
+        return _call(node, banned_calls)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return f"{node.name} may not be defined" if _odd_dunder(node.name) else ""
+    if isinstance(node, ast.ImportFrom):
+        if any(alias.name == "*" for alias in node.names):
+            return "an import of everything hides what is used"
+        carried = [alias.name for alias in node.names if alias.name in MODULES | FILES or alias.name.startswith("_")]
+        return f"{carried[0]} may not be imported" if carried and node.module != "__future__" else ""
+    return ""
+
+
+def _attribute(node: ast.Attribute, modules: set[str]) -> str:
+    name = node.attr
+    if name in MODULES | FRAMES or _odd_dunder(name):
+        return f"the attribute {name} reaches where no candidate goes"
+    root = _root(node)
+    if root in modules:
+        if not isinstance(node.ctx, ast.Load):
+            return f"{ast.unparse(node)} changes a module"
+        if name in FILES or name.startswith("_"):
+            return f"{ast.unparse(node)} is not for candidates"
+    return f"{name} writes or reads a file" if name in {"tofile", "dump"} else ""
+
+
+def _call(node: ast.Call, banned_calls: frozenset[str]) -> str:
+    shown = ast.unparse(node.func)
+    if shown in banned_calls:
+        return f"{shown} is banned by the task"
+    function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if function not in BY_STRING:
+        return ""
+    asked = node.args[1:2] if function in ("getattr", "hasattr") else node.args[:1]
+    for one in asked:
+        if not isinstance(one, ast.Constant) or not isinstance(one.value, str):
+            return f"{function} with a computed name"
+        for part in one.value.split("."):
+            if part in BUILTINS | MODULES | FRAMES | FILES or _odd_dunder(part):
+                return f"{function} of {part}"
+    return ""
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _odd_dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__") and name not in SAFE_DUNDERS
