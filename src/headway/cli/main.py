@@ -19,6 +19,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "init": ("headway.cli.sync:init_app", "Begin to follow an upstream, in a checkout of the fork."),
     "sync": ("headway.cli.sync:app", "Take upstream's changes into the fork, each with one recorded answer."),
     "log": ("headway.cli.log:app", "Look at, prove, export and tidy the event log."),
+    "validate": ("headway.cli.validate:app", "Run a tier on a revision of the fork, and judge what failed."),
 }
 """The visible registry of everything `headway` can be asked. A verb appears with its code, not before."""
 

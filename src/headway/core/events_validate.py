@@ -8,11 +8,12 @@ from headway.core.names import BlobId, Digest, Sha, TreeId
 
 @dataclass(frozen=True, slots=True)
 class RunRequested:
-    """Somebody asked for a tier on a revision."""
+    """Somebody asked for a tier on a revision, against `base` where one was named."""
 
     TYPE: ClassVar[str] = "validate.requested.v1"
     tier: str
     revision: Sha
+    base: Sha | None = None
 
 
 @dataclass(frozen=True, slots=True)

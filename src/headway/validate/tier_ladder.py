@@ -6,6 +6,7 @@ whatever ran, the owner's repository must be as it was.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from headway.validate.environment import suite_key
 from headway.validate.known import KnownResults, SuiteKey
 from headway.validate.results import SuiteResult, result_from_json
 from headway.validate.suite_run import Ports, run_suite
+
+L1_SCHEMA = "headway.l1/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +80,20 @@ class _Suite:
     def __init__(self, l1: L1Config, asked: ChangeToCheck, ports: Ports, known: KnownResults, key: SuiteKey) -> None:
         self._l1, self._asked, self._ports, self._known, self._key = l1, asked, ports, known, key
         self.events: list[Event] = []
+        self.recalled: set[Sha] = set()
+        self._here: dict[Sha, SuiteResult] = {}
 
     def result_of(self, commit: Sha, *, fresh: bool = False) -> SuiteResult:
+        if commit not in self._here:
+            self._here[commit] = self._find(commit, fresh)
+        return self._here[commit]
+
+    def _find(self, commit: Sha, fresh: bool) -> SuiteResult:
         with self._ports.workspaces.checkout(self._request(commit)) as checkout:
-            recalled = None if fresh else self._known.results.get((checkout.tree, self._key))
-            if recalled is not None:
-                return result_from_json(self._ports.blobs.get(recalled))
+            known = None if fresh else self._known.results.get((checkout.tree, self._key))
+            if known is not None:
+                self.recalled.add(commit)
+                return result_from_json(self._ports.blobs.get(known))
             result = run_suite(self._l1, checkout, self._ports)
         self._remember(result)
         return result
@@ -132,6 +143,9 @@ class _Suite:
         self.events.append(event)
         self._known.take((event,))
 
+    def keep(self, evidence: dict[str, object]) -> BlobId:
+        return self._ports.blobs.put(json.dumps(evidence, sort_keys=True))
+
 
 def _answer(
     asked: ChangeToCheck,
@@ -141,21 +155,7 @@ def _answer(
     attribution: Attribution,
     suite: _Suite,
 ) -> L1Answer:
-    facts = {
-        "schema": "headway.l1/1",
-        "change": asked.change,
-        "base": asked.base,
-        "verdict": verdict.kind,
-        "reason": _reason(verdict),
-        "message": getattr(verdict, "message", ""),
-        "counts": dict(change.counts),
-        "new": list(attribution.new),
-        "pre_existing": list(attribution.pre_existing),
-        "vanished": list(attribution.vanished),
-        "steps": [{"step": s.step, "ended": s.ended, "seconds": s.seconds, "output": s.output} for s in change.steps],
-        "sandbox": list(change.sandbox),
-    }
-    evidence = suite._ports.blobs.put(json.dumps(facts, sort_keys=True))
+    evidence = suite.keep(evidence_of(asked, verdict, change, attribution, recalled=asked.change in suite.recalled))
     judged = L1Judged(
         revision=asked.change,
         base=asked.base,
@@ -166,6 +166,32 @@ def _answer(
         evidence=evidence,
     )
     return L1Answer(verdict, change, base, attribution, evidence, (*suite.events, judged))
+
+
+def evidence_of(
+    asked: ChangeToCheck, verdict: Verdict, change: SuiteResult, attribution: Attribution, *, recalled: bool
+) -> dict[str, object]:
+    """Everything a reader needs to believe the verdict or not; step outputs are blobs of their own."""
+    refusal = verdict if isinstance(verdict, Refused | NotDecided) else None
+    return {
+        "schema": L1_SCHEMA,
+        "revision": asked.change,
+        "base": asked.base,
+        "tree": change.tree,
+        "recalled": recalled,
+        "verdict": verdict.kind,
+        "reason": _reason(verdict),
+        "message": refusal.message if refusal else "",
+        "next": refusal.next if refusal else "",
+        "counts": dict(change.counts),
+        "new": list(attribution.new),
+        "pre_existing": list(attribution.pre_existing),
+        "vanished": list(attribution.vanished),
+        "failures": {test.id: test.reason for test in change.tests if test.state == "failed"},
+        "skips": dict(Counter(test.reason for test in change.tests if test.state == "skipped")),
+        "steps": [{"step": s.step, "ended": s.ended, "seconds": s.seconds, "output": s.output} for s in change.steps],
+        "sandbox": list(change.sandbox),
+    }
 
 
 def _reason(verdict: Verdict) -> str:

@@ -1,0 +1,133 @@
+"""`headway validate run L1` as a user meets it: words, exit codes, what is recorded, and what a kill leaves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.sync.repos import Repo, new_repo
+from tests.validate.suites import CHECKS, ENGINE, FILES, TEST
+
+from headway.cli.main import exit_code_of
+
+
+def config(test: str = TEST, more: str = "") -> str:
+    return f"""
+[upstream]
+url = "../upstream"
+[fork]
+id = "toy"
+[l1]
+test = {json.dumps(test)}
+junit = ["report.xml"]
+{more}
+"""
+
+
+@pytest.fixture
+def fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    repo = new_repo(tmp_path / "fork", "Fork Owner")
+    repo.commit("base", {**FILES, "headway.toml": config()})
+    monkeypatch.chdir(repo.path)
+    return repo
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, dict]:
+    code = exit_code_of(["validate", "run", "L1", *args, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_a_green_revision_passes_and_says_what_ran(fork: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(["validate", "run", "L1"]) == 0
+    shown = capsys.readouterr()
+    assert "2 passed, 0 failed, 0 skipped, 0 not run" in shown.out and shown.out.endswith("passed\n")
+    assert "in a clone of its own" in shown.err and fork.git("status", "--porcelain") == ""
+
+
+def test_json_has_a_schema_and_a_red_revision_exits_1(fork: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    base = fork.head()
+    fork.commit("break", {"engine/__init__.py": ENGINE.replace("a + b", "a - b")})
+    code, shown = run_json(capsys, "HEAD", "--base", base)
+    assert code == 1 and shown["schema"] == "headway.l1/1" and shown["reason"] == "tests_failed"
+    assert shown["new"] == ["tests/checks.py::test_adds"] and shown["base"] == base
+
+
+def test_what_fails_on_the_base_too_passes(fork: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    base = fork.commit("old fault", {"tests/checks.py": CHECKS + "def test_old(): assert False, 'since ever'\n"})
+    fork.commit("next", {"engine/__init__.py": ENGINE + "X = 1\n"})
+    code, shown = run_json(capsys, "--change", "HEAD", "--base", base)
+    assert code == 0 and shown["pre_existing"] == ["tests/checks.py::test_old"]
+    assert "since ever" in shown["failures"]["tests/checks.py::test_old"]
+
+
+def test_a_second_run_recalls_and_fresh_runs_again(fork: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_json(capsys)[1]["recalled"] is False
+    assert run_json(capsys)[1]["recalled"] is True
+    assert run_json(capsys, "--fresh")[1]["recalled"] is False
+
+
+def test_everything_is_in_the_log_and_the_log_verifies(fork: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    run_json(capsys)
+    assert exit_code_of(["log", "show", "--stream", "validation/toy", "--json"]) == 0
+    types = [record["type"] for record in json.loads(capsys.readouterr().out)["records"]]
+    assert types == [
+        "validate.requested.v1", "core.intent.v1", "validate.suite_ran.v1", "validate.l1_proven.v1",
+        "validate.l1_judged.v1", "core.done.v1",
+    ]  # fmt: skip
+    assert exit_code_of(["log", "verify"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("toml", "args", "code", "words"),
+    [
+        (config("no-such-runner"), [], 1, "could not run (no_command): L1's test step `no-such-runner`"),
+        (config(more='build = "PATH=/nowhere cc x.c"'), [], 4, "could not run (no_compiler)"),
+        (config("true"), [], 4, "no file matches report.xml"),
+        (config(), ["no-such-branch"], 1, "'no-such-branch' names no commit"),
+        (config(), ["HEAD", "--base", "nowhere"], 1, "'nowhere' names no commit"),
+        (config().replace("[l1]", "[l2]"), [], 1, "unknown key 'l2'. Did you mean 'l1'?"),
+        (config().split("[l1]")[0], [], 1, "has no [l1] section"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    toml: str, args: list[str], code: int, words: str, fork: Repo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fork.commit("config", {"headway.toml": toml, "counter": words})
+    assert exit_code_of(["validate", "run", "L1", *args]) == code
+    shown = capsys.readouterr()
+    assert words in shown.out + shown.err and "Traceback" not in shown.out + shown.err
+
+
+def test_another_tier_and_no_repository_are_named(
+    fork: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert exit_code_of(["validate", "run", "L7"]) == 1
+    monkeypatch.chdir(tmp_path)
+    assert exit_code_of(["validate", "run", "L1"]) == 1
+    assert "There is no tier 'L7'" in (said := capsys.readouterr().err) and "is not a git repository" in said
+
+
+def test_a_killed_run_is_taken_up_again(fork: Repo, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    flag = tmp_path / "slow"
+    flag.touch()
+    slow = f"[ ! -e {flag} ] || sleep 30; {TEST}"
+    fork.commit("slow", {"headway.toml": config(slow)})
+    argv = [sys.executable, "-m", "headway", "validate", "run", "L1"]
+    child = subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, start_new_session=True)
+    deadline = time.monotonic() + 30
+    while not list((fork.path / ".git/headway/clones").glob("*/0/tree/.git/HEAD")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    flag.unlink()
+    code, shown = run_json(capsys)
+    assert code == 0 and shown["counts"]["passed"] == 2
+    exit_code_of(["log", "show", "--json"])
+    types = [record["type"] for record in json.loads(capsys.readouterr().out)["records"]]
+    assert types.count("validate.requested.v1") == 1 and "core.settled.v1" in types
+    assert types.count("validate.l1_judged.v1") == 1
