@@ -7,10 +7,20 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from headway.adapters.file_blobs import FileBlobs
 from headway.adapters.log_tail import LogTail
-from headway.adapters.sqlite_log_schema import COLUMNS, check_format, explained, tolerant_text
+from headway.adapters.sqlite_log_schema import (
+    COLUMNS,
+    check_format,
+    connect,
+    cut_off,
+    explained,
+    head_of,
+    number,
+    tolerant_text,
+)
 from headway.core.chain import NEW, Head, fault
 from headway.core.errors import HeadwayError
 from headway.core.names import StreamId
@@ -19,6 +29,7 @@ from headway.core.ports.log import LogDamaged, Record
 from headway.core.upkeep import BlobStory, CheckReport, Problem
 
 CHUNK = 2_000
+ROW_TYPES = [int, str, int, str, str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +75,11 @@ def check_log(root: Path) -> CheckReport:
 def examine(root: Path) -> Findings:
     """Everything but the blobs; see `check_log`."""
     path = root / "log.sqlite3"
-    if not path.is_file():
-        raise HeadwayError(f"There is no headway log at {path}.", "Name its state folder with --state.")
     noted = LogTail(root / "log.tail").read()  # before the log: it must not know of records written meanwhile
     findings = Findings()
     db = open_tolerant(path)
     try:
-        _check_file(db, path, findings)
+        _check_file(db, path, findings, written=noted[0] if noted else 0)
         _read_heads(db, findings)
         if noted is not None:
             _check_tail(findings, *noted)
@@ -85,8 +94,7 @@ def examine(root: Path) -> Findings:
 
 def open_tolerant(path: Path) -> sqlite3.Connection:
     """A connection for reading that takes a cut-off file and text that is not UTF-8, in one unchanging snapshot."""
-    with explained(path):
-        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    db = connect(path, "ro")
     db.text_factory = tolerant_text
     try:
         db.execute("PRAGMA writable_schema = ON")  # else SQLite refuses a file that is shorter than it promises
@@ -103,22 +111,31 @@ def salvage(db: sqlite3.Connection, last: int) -> Iterator[Record | Unreadable]:
     while position < last:
         until = min(position + CHUNK, last)
         try:
-            yield from (Record(*row) for row in db.execute(sql, (position, until)).fetchall())
+            yield from (_item(row) for row in db.execute(sql, (position, until)).fetchall())
         except sqlite3.Error:
             for at in range(position, until):
                 try:
-                    yield from (Record(*row) for row in db.execute(sql, (at, at + 1)).fetchall())
+                    yield from (_item(row) for row in db.execute(sql, (at, at + 1)).fetchall())
                 except sqlite3.Error as trouble:
                     yield Unreadable(at + 1, str(trouble))
         position = until
 
 
-def _check_file(db: sqlite3.Connection, path: Path, findings: Findings) -> None:
+def _item(row: tuple[Any, ...]) -> Record | Unreadable:
+    if [type(field) for field in row] != ROW_TYPES:
+        return Unreadable(row[0], "its columns do not hold what they should")
+    return Record(*row)
+
+
+def _check_file(db: sqlite3.Connection, path: Path, findings: Findings, *, written: int) -> None:
+    if cut := cut_off(path):
+        findings.problems.append(Problem("file", f"The log {path} is damaged: {cut}."))
     try:
-        check_format(db, path)
+        if not check_format(db, path, written=written):
+            raise HeadwayError(f"The log {path} was never begun.", "Name the state folder with --state.")
         with explained(path):
-            complaints = [row[0] for row in db.execute("PRAGMA integrity_check(10)").fetchall()]
-        findings.problems += [Problem("file", f"{path}: {complaint}") for complaint in complaints if complaint != "ok"]
+            complaints = [str(row[0]) for row in db.execute("PRAGMA integrity_check(10)").fetchall()]
+        findings.problems += [Problem("file", f"{path}: {complaint}.") for complaint in complaints if complaint != "ok"]
     except LogDamaged as damage:
         findings.problems.append(Problem("file", damage.message))
 
@@ -126,17 +143,19 @@ def _check_file(db: sqlite3.Connection, path: Path, findings: Findings) -> None:
 def _read_heads(db: sqlite3.Connection, findings: Findings) -> None:
     try:
         for stream, version, digest, position in db.execute("SELECT stream, version, hash, position FROM heads"):
-            findings.known_heads[StreamId(stream)] = Head(version, digest, position)
+            try:
+                findings.known_heads[StreamId(stream)] = head_of(stream, version, digest, position)
+            except LogDamaged as damage:
+                findings.problems.append(Problem("head", damage.message, str(stream)))
     except sqlite3.Error as trouble:
         findings.problems.append(Problem("head", f"The table of heads cannot be read: {trouble}."))
     for sql in ("SELECT value FROM meta WHERE key = 'last_position'", "SELECT max(position) FROM records"):
         try:
             (value,) = db.execute(sql).fetchone() or (0,)
-            findings.last_position = max(findings.last_position, int(value or 0))
-        except (sqlite3.Error, ValueError):
+            findings.last_position = max(findings.last_position, value if isinstance(value, int) else number(value))
+        except sqlite3.Error:
             continue  # the other witnesses remain: the heads, and log.tail
-    in_heads = (head.position for head in findings.known_heads.values() if isinstance(head.position, int))
-    findings.last_position = max(findings.last_position, *in_heads, 0)
+    findings.last_position = max([findings.last_position, *(head.position for head in findings.known_heads.values())])
 
 
 def _check_tail(findings: Findings, position: int, _: str) -> None:

@@ -54,7 +54,8 @@ def _types(path: Path) -> dict[str, str]:
     """Which headway first wrote each type, as far as the file still says. Raises UnknownEvent for a newer type."""
     db = open_tolerant(path)
     try:
-        types = {str(name): str(since) for name, since in db.execute("SELECT type, since FROM types")}
+        rows = db.execute("SELECT type, since FROM types").fetchall()
+        types = {name: since for name, since in rows if isinstance(name, str) and isinstance(since, str)}
     except sqlite3.Error:
         types = {}
     finally:
@@ -68,7 +69,7 @@ def _types(path: Path) -> dict[str, str]:
 def _split(path: Path, findings: Findings, removed: Path) -> list[Record]:
     """The good records; the others that can be read are written to the file `removed`, one JSON object a line."""
     good: list[Record] = []
-    lines = []
+    lines: list[dict[str, object]] = []
     db = open_tolerant(path)
     try:
         for item in salvage(db, findings.last_position):
@@ -77,7 +78,7 @@ def _split(path: Path, findings: Findings, removed: Path) -> list[Record]:
             elif _is_good(item, findings):
                 good.append(item)
             else:
-                lines.append({field: _plain(getattr(item, field)) for field in Record.__slots__})
+                lines.append({field: getattr(item, field) for field in Record.__slots__})
     finally:
         db.close()
     text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -87,12 +88,7 @@ def _split(path: Path, findings: Findings, removed: Path) -> list[Record]:
 
 def _is_good(record: Record, findings: Findings) -> bool:
     head = findings.good.get(record.stream, NEW)
-    return isinstance(record.version, int) and record.version <= head.version and record.position <= head.position
-
-
-def _plain(value: object) -> object:
-    """A flipped byte may have made bytes or a number of what was text."""
-    return value if isinstance(value, int | float | str | None) else repr(value)
+    return record.version <= head.version and record.position <= head.position
 
 
 def _rebuild(path: Path, kept: list[Record], findings: Findings, types: dict[str, str]) -> Path:

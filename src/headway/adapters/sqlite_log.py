@@ -7,7 +7,7 @@ removed write-ahead log would otherwise look like a log that never had those rec
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,10 +19,14 @@ from headway.adapters.masking import NOTHING_KNOWN, Masker
 from headway.adapters.sqlite_log_schema import (
     COLUMNS,
     check_format,
+    connect,
     create,
     explained,
+    head_of,
     insert_heads,
     insert_records,
+    is_begun,
+    number,
     remember_writer,
     set_last_position,
     tolerant_text,
@@ -62,15 +66,16 @@ class SqliteLog:
         self._clock = clock
         self._masker = masker
         self._failpoints = failpoints
-        self._read_only = read_only
-        self._known_types: set[str] = set()
-        self._db = self._open()
         self._tail = LogTail(path.with_name("log.tail"))
-        try:
-            self._check_on_open()
-        except BaseException:
+        self._known_types: set[str] = set()
+        if read_only or is_begun(path, self._tail):
+            # Checked without the right to write: closing a writable connection folds the write-ahead log into the
+            # file and deletes it, and of a damaged one every byte is still wanted.
+            self._db = connect(path, "ro", PATIENCE_SECONDS)
+            self._or_closed(lambda: self._check_on_open(read_only=read_only))
+        if not read_only:
             self.close()
-            raise
+            self._db = self._open_to_write()
 
     def append(self, writes: Sequence[Append]) -> tuple[Record, ...]:
         """See the port."""
@@ -121,9 +126,8 @@ class SqliteLog:
                 record = Record(*row)
                 previous = seen.get(record.stream)
                 if previous is None:
-                    previous = (
-                        NEW if after == 0 else self._head_at(record.stream, record.version - 1, ends[record.stream])
-                    )
+                    end = ends.get(record.stream, NEW)
+                    previous = self._head_at(record.stream, record.version - 1, end) if after else NEW
                 seen[record.stream] = followed(previous, record)
                 position = record.position
                 yield record
@@ -135,56 +139,56 @@ class SqliteLog:
     def heads(self, prefix: str = "") -> dict[StreamId, int]:
         """See the port."""
         low, high = prefix, prefix + "\U0010ffff"
-        rows = self._fetch("SELECT stream, version FROM heads WHERE stream >= ? AND stream < ?", (low, high))
-        return {StreamId(stream): version for stream, version in rows}
+        sql = "SELECT stream, version, hash, position FROM heads WHERE stream >= ? AND stream < ?"
+        return {StreamId(stream): head_of(stream, *rest).version for stream, *rest in self._fetch(sql, (low, high))}
 
     def close(self) -> None:
         """Let go of the file. The last process to do so folds the write-ahead log into it."""
-        with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error, AttributeError):  # not opened at all: nothing to let go of
             self._db.close()
 
-    def _open(self) -> sqlite3.Connection:
-        if self._read_only and not self.path.is_file():
-            raise HeadwayError(f"There is no headway log at {self.path}.", "Name its state folder with --state.")
-        if not self._read_only:
-            with files_explained(self.path.parent):
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+    def _open_to_write(self) -> sqlite3.Connection:
+        with files_explained(self.path.parent):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
         is_new = not self.path.exists()
+        db = connect(self.path, "rwc", PATIENCE_SECONDS)
         with explained(self.path):
-            mode = "ro" if self._read_only else "rwc"
-            db = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=PATIENCE_SECONDS
-            )
             db.execute("PRAGMA synchronous = FULL")
-            if not self._read_only:
-                create(db)
+            create(db)
         if is_new:
             with files_explained(self.path.parent):
                 sync_folder(self.path.parent)
                 sync_folder(self.path.parent.parent)
         return db
 
-    def _check_on_open(self) -> None:
-        check_format(self._db, self.path)
-        if not self._read_only:
-            for name, since in self._fetch("SELECT type, since FROM types"):
-                if name not in event_types():
-                    raise unknown(name, written_by=since)
-                self._known_types.add(name)
+    def _or_closed(self, check: Callable[[], None]) -> None:
+        try:
+            check()
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_on_open(self, *, read_only: bool) -> None:
+        noted = self._tail.read()  # before the log is looked at: it must not know of records written meanwhile
+        if not check_format(self._db, self.path, written=noted[0] if noted else 0):
+            if read_only:
+                raise HeadwayError(f"The log {self.path} was never begun.", "Name the state folder with --state.")
+            return
+        for name, since in () if read_only else self._fetch("SELECT type, since FROM types"):
+            if name not in event_types():
+                raise unknown(name, written_by=since)
+            self._known_types.add(name)
         rows = self._fetch(
             "SELECT h.stream, h.version, h.position FROM heads h LEFT JOIN records r"
             " ON r.stream = h.stream AND r.version = h.version WHERE r.hash IS NOT h.hash ORDER BY h.position LIMIT 1"
         )
         for stream, version, position in rows:
             raise damaged(stream, version, position, "it is missing, or not the record the stream's head names")
-        self._check_tail()
+        if noted:
+            self._check_tail(*noted)
 
-    def _check_tail(self) -> None:
+    def _check_tail(self, position: int, digest: str) -> None:
         """Raises LogDamaged if `log.tail` remembers a record that the file no longer has."""
-        noted = self._tail.read()
-        if noted is None:
-            return
-        position, digest = noted
         last = self._last_position()
         if last < position:
             raise LogDamaged(
@@ -235,15 +239,16 @@ class SqliteLog:
             self._known_types.add(kind)
 
     def _last_position(self) -> int:
-        return int(self._fetch("SELECT value FROM meta WHERE key = 'last_position'")[0][0])
+        ((value,),) = self._fetch("SELECT value FROM meta WHERE key = 'last_position'")
+        return number(value)
 
     def _head(self, stream: StreamId) -> Head:
         rows = self._fetch("SELECT version, hash, position FROM heads WHERE stream = ?", (stream,))
-        return Head(*rows[0]) if rows else NEW
+        return head_of(stream, *rows[0]) if rows else NEW
 
     def _all_heads(self) -> dict[StreamId, Head]:
         rows = self._fetch("SELECT stream, version, hash, position FROM heads")
-        return {StreamId(stream): Head(version, digest, position) for stream, version, digest, position in rows}
+        return {StreamId(stream): head_of(stream, *rest) for stream, *rest in rows}
 
     def _head_at(self, stream: StreamId, version: int, end: Head) -> Head:
         """The head as it was at `version`; `end` itself for later ones."""
@@ -256,7 +261,7 @@ class SqliteLog:
         )
         if not rows:
             raise damaged(stream, version, 0, "it is missing")
-        return Head(*rows[0])
+        return head_of(stream, *rows[0])
 
     def _fetch(self, sql: str, arguments: tuple[object, ...] = ()) -> list[tuple]:  # type: ignore[type-arg]
         with explained(self.path):

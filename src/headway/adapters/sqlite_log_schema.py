@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headway import __version__
 from headway.adapters.durable_files import DiskFull
+from headway.adapters.log_tail import LogTail
 from headway.core.chain import Head
 from headway.core.errors import HeadwayError
 from headway.core.events import UnknownEvent
@@ -28,6 +29,8 @@ TABLES = (
     " ts TEXT NOT NULL, type TEXT NOT NULL, payload TEXT NOT NULL, prev_hash TEXT NOT NULL, hash TEXT NOT NULL,"
     " UNIQUE (stream, version))",
 )
+
+TABLE_NAMES = frozenset({"meta", "types", "heads", "records"})
 
 FULL_CODES = frozenset({sqlite3.SQLITE_FULL})
 WRITE_CODES = frozenset({sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN})
@@ -60,17 +63,45 @@ def create(db: sqlite3.Connection) -> None:
         raise
 
 
-def check_format(db: sqlite3.Connection, path: Path) -> None:
-    """Raises HeadwayError for a file that is not a headway log, UnknownEvent for one of a newer format."""
+def connect(path: Path, mode: str, patience_seconds: float = 0.0) -> sqlite3.Connection:
+    """A connection without Python's own transactions; `mode` is SQLite's `ro` or `rwc`. Raises HeadwayError."""
+    if mode == "ro" and not path.is_file():
+        raise HeadwayError(f"There is no headway log at {path}.", "Name its state folder with --state.")
     with explained(path):
-        if not _has_tables(db) or db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        uri = f"{path.absolute().as_uri()}?mode={mode}"
+        return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=patience_seconds)
+
+
+def is_begun(path: Path, tail: LogTail) -> bool:
+    """Whether there is a log that could be damaged: not when its creation was killed before its first table."""
+    return tail.read() is not None or (path.is_file() and path.stat().st_size > 0)
+
+
+def check_format(db: sqlite3.Connection, path: Path, *, written: int) -> bool:
+    """True for a log of a format we know; False if its creation was killed before its first table.
+
+    Raises HeadwayError for a file that is not a headway log, UnknownEvent for one of a newer format, LogDamaged for
+    one that has lost its tables though `written` positions were given out.
+    """
+    with explained(path):
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        is_ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+        meta = dict(db.execute("SELECT key, value FROM meta").fetchall()) if "meta" in tables else {}
+    if not (tables or is_ours or written):
+        return False
+    if not (TABLE_NAMES <= tables and "format" in meta and is_ours):
+        if not written:
             raise HeadwayError(f"{path} is not a headway log.", "Name the right state folder with --state.")
-        meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
-    if int(meta["format"]) > FORMAT:
+        raise LogDamaged(
+            f"The log {path} has lost its tables, though positions 1 to {written} were written (file position 0).",
+            "Put back log.sqlite3-wal if it was left behind, or run `headway log verify --set-aside`.",
+        )
+    if number(meta.get("format")) > FORMAT:
         raise UnknownEvent(
             f"The log {path} has format {meta['format']}; this headway ({__version__}) knows format {FORMAT}.",
-            f"Use headway {meta['written_by']} or newer.",
+            f"Use headway {meta.get('written_by')} or newer.",
         )
+    return True
 
 
 def insert_records(db: sqlite3.Connection, records: Iterable[Record]) -> None:
@@ -93,6 +124,18 @@ def insert_heads(db: sqlite3.Connection, heads: Mapping[StreamId, Head]) -> None
 def set_last_position(db: sqlite3.Connection, position: int) -> None:
     """The newest position ever given out, also when its record is gone."""
     db.execute("UPDATE meta SET value = ? WHERE key = 'last_position'", (str(position),))
+
+
+def head_of(stream: object, version: object, digest: object, position: object) -> Head:
+    """A row as a head. Raises LogDamaged if a flipped byte has made something else of it."""
+    if isinstance(stream, str) and isinstance(version, int) and isinstance(digest, str) and isinstance(position, int):
+        return Head(version, digest, position)
+    raise LogDamaged(f"The log is damaged: the head of stream {stream} is not one.", "Run `headway log verify`.")
+
+
+def number(text: object) -> int:
+    """A number that is kept as text in `meta`; 0 if it is none."""
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() else 0
 
 
 def remember_writer(db: sqlite3.Connection) -> None:
@@ -124,17 +167,27 @@ def _explanation(path: Path, trouble: sqlite3.Error) -> HeadwayError:
 
 
 def _where_it_ends(path: Path, trouble: sqlite3.Error) -> str:
-    """A cut-off file is told by its own header: page size (bytes 16-17) times page count (bytes 28-31)."""
+    with path.open("rb") as file:
+        header = file.read(16)
+    if header != b"SQLite format 3\0":
+        return f"it does not begin with SQLite's header (byte 0 of {path.stat().st_size})"
+    return cut_off(path) or f"SQLite says {trouble}"
+
+
+def cut_off(path: Path) -> str | None:
+    """A cut-off file is told by its own header: page size (bytes 16-17) times page count (bytes 28-31).
+
+    Only without a write-ahead log: with one, the rest may be in there.
+    """
+    wal = path.with_name(path.name + "-wal")
+    if wal.exists() and wal.stat().st_size > 0:
+        return None
     with path.open("rb") as file:
         header = file.read(32)
-        size = os.fstat(file.fileno()).st_size
-    if len(header) < 32 or not header.startswith(b"SQLite format 3\0"):
-        return f"it does not begin with SQLite's header (byte 0 of {size})"
-    page = int.from_bytes(header[16:18]) or 0
+    page = int.from_bytes(header[16:18])
     promised = (65536 if page == 1 else page) * int.from_bytes(header[28:32])
-    if size < promised:
-        return f"it is cut off at byte {size} of {promised}"
-    return f"SQLite says {trouble}"
+    size = path.stat().st_size
+    return f"it is cut off at byte {size} of {promised}" if size < promised else None
 
 
 def _free_bytes(path: Path) -> int:
