@@ -70,7 +70,8 @@ SHAPES: tuple[Shape, ...] = (
 """The visible registry of token shapes. Every pattern is linear in its input."""
 
 KEY_END = re.compile(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----")
-KEY_LINE = re.compile(rb"\s*[A-Za-z0-9+/=]+\s*")
+KEY_LINE = re.compile(rb"[ \t]*[A-Za-z0-9+/=]{16,}\s*")
+LAST_KEY_LINE = re.compile(rb"[ \t]*[A-Za-z0-9+/=]*\s*")
 
 
 class Masker:
@@ -159,7 +160,8 @@ def _start_of_key(content: bytes, end: int) -> int:
     start = end
     while start > 0:
         line_start = content.rfind(b"\n", 0, start - 1) + 1
-        if not KEY_LINE.fullmatch(content, line_start, start):
+        line = LAST_KEY_LINE if start == end else KEY_LINE
+        if not line.fullmatch(content, line_start, start):
             break
         start = line_start
     return start
