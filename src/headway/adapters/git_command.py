@@ -19,7 +19,7 @@ class Git:
 
     def __init__(self, directory: Path, *, env: Mapping[str, str] | None = None) -> None:
         self.directory = directory
-        self._set = {"GIT_OPTIONAL_LOCKS": "0", **(env or {})}
+        self._set = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1", **(env or {})}
 
     def run(
         self,

@@ -176,8 +176,8 @@ class GitLanding:
         return Sha(ran.text)
 
     def _in_quarantine(self) -> dict[str, str]:
-        owner = self._git.text("rev-parse", "--path-format=absolute", "--git-path", "objects")
-        return {"GIT_OBJECT_DIRECTORY": str(self._quarantine.objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": owner}
+        lender = self._quarantine.lender
+        return {"GIT_OBJECT_DIRECTORY": str(self._quarantine.objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": lender}
 
     def _bring_over(self, commit: Sha, parent: Sha) -> None:
         """Exactly what the commit adds to its parent; other trials' objects stay behind in the quarantine."""

@@ -29,8 +29,10 @@ def probe_upstream(fork: Git, quarantine: Quarantine, source: str, branch: str) 
             f"Upstream {without_user_info(source)} has no branch {branch!r}.", "Name one with --branch."
         )
     head = Sha(listed.text.split("\t")[0])
-    owner = fork.text("rev-parse", "--path-format=absolute", "--git-path", "objects")
-    elsewhere = {"GIT_OBJECT_DIRECTORY": os.fspath(quarantine.objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": owner}
+    elsewhere = {
+        "GIT_OBJECT_DIRECTORY": os.fspath(quarantine.objects),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": quarantine.lender,
+    }
     flags = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance")
     fetched = fork.run("fetch", *flags, "--refmap=", "--end-of-options", source, wanted, ok=None, env=elsewhere)
     if fetched.code != 0:

@@ -34,15 +34,17 @@ def open_fork(path: Path) -> ForkRepository:
     if not path.is_dir():
         raise HeadwayError(f"The folder {path} does not exist.", "Give the fork's checkout with --fork.")
     git = Git(path)
-    ran = git.run("rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir", ok=None)
+    asked = ("--is-bare-repository", "--is-shallow-repository", "--git-common-dir", "--show-toplevel")
+    ran = git.run("rev-parse", "--path-format=absolute", *asked, ok=None)
+    facts = ran.text.split("\n")
+    if facts[0] == "true":
+        raise HeadwayError(f"{path} is a bare repository.", "Run headway in a checkout of the fork.")
     if ran.code != 0:
         raise HeadwayError(
             f"{path} is not a git repository ({ran.complaint}).", "Run headway in a checkout of the fork."
         )
-    bare, common = ran.text.split("\n")[:2]
-    if bare == "true":
-        raise HeadwayError(f"{path} is a bare repository.", "Run headway in a checkout of the fork.")
-    if git.text("rev-parse", "--is-shallow-repository") == "true":
+    _, shallow, common, top = facts
+    if shallow == "true":
         raise HeadwayError(
             f"{path} is a shallow clone: its history is cut off.", "Complete it with `git fetch --unshallow`."
         )
@@ -52,8 +54,7 @@ def open_fork(path: Path) -> ForkRepository:
             f"{path} is a partial clone: objects are missing until somebody asks for them.",
             "Make a full clone, or run `git fetch --refetch --no-filter` and drop remote.*.promisor.",
         )
-    top = Path(git.text("rev-parse", "--path-format=absolute", "--show-toplevel"))
-    return ForkRepository(top, Path(common), Git(top))
+    return ForkRepository(Path(top), Path(common), Git(Path(top)))
 
 
 def trunk_of(fork: ForkRepository) -> str:

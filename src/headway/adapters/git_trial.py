@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -30,47 +31,65 @@ ISOLATED = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "G
 class Quarantine:
     """A bare repository of ours that can read all of the owner's objects. Use as a context manager.
 
-    Without `keep_at` it is thrown away at the end. With it, what a run composed and has not landed survives a kill;
-    `clear` empties it.
+    It is made when `git` is first asked for: verbs that only read the ledger do not pay for it. Without `keep_at` it is
+    thrown away at the end. With it, what a run composed and has not landed survives a kill; `clear` empties it.
     """
 
     def __init__(self, owner: Path, keep_at: Path | None = None) -> None:
         self._owner = Git(owner)
         self._kept = keep_at is not None
         self.directory = keep_at or Path(tempfile.mkdtemp(prefix="headway-quarantine-"))
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.git = Git(self.directory, env={**ISOLATED, "GIT_DIR": str(self.directory)})
-        self.algorithm = self._owner.text("rev-parse", "--show-object-format")
-        self.git.run("init", "-q", "--bare", f"--object-format={self.algorithm}", "--template=")
-        objects = self._owner.text("rev-parse", "--path-format=absolute", "--git-path", "objects")
+        self.objects = self.directory / "objects"
+        """Where everything the trials make is written."""
+        self.objects.mkdir(parents=True, exist_ok=True)
+
+    @cached_property
+    def git(self) -> Git:
+        """git in the quarantine, isolated from the owner's configuration but for his merge settings."""
+        git = Git(self.directory, env={**ISOLATED, "GIT_DIR": str(self.directory)})
+        git.run("init", "-q", "--bare", f"--object-format={self.algorithm}", "--template=")
         alternates = self.objects / "info" / "alternates"
         alternates.parent.mkdir(exist_ok=True)
-        alternates.write_bytes(os.fsencode(objects) + b"\n")
-        self._carry_merge_settings()
-        self.reader = ObjectReader(self.git)
+        alternates.write_bytes(os.fsencode(self.lender) + b"\n")
+        self._carry_merge_settings(git)
+        return git
 
-    @property
-    def objects(self) -> Path:
-        """Where everything the trials make is written."""
-        return self.directory / "objects"
+    @cached_property
+    def algorithm(self) -> str:
+        """`sha1` or `sha256`, as the owner's repository has it."""
+        return self._owner.text("rev-parse", "--show-object-format")
+
+    @cached_property
+    def lender(self) -> str:
+        """The owner's objects folder."""
+        return self._owner.text("rev-parse", "--path-format=absolute", "--git-path", "objects")
+
+    @cached_property
+    def reader(self) -> ObjectReader:
+        """Reads objects of both."""
+        return ObjectReader(self.git)
 
     def close(self) -> None:
         """End its reader, and remove it unless it is kept."""
-        self.reader.close()
+        self._end_reader()
         if not self._kept:
             self.clear()
 
     def clear(self) -> None:
         """Remove it with all it holds."""
-        self.reader.close()
+        self._end_reader()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _carry_merge_settings(self) -> None:
+    def _end_reader(self) -> None:
+        if "reader" in vars(self):
+            self.reader.close()
+
+    def _carry_merge_settings(self, git: Git) -> None:
         ran = self._owner.run("config", "-z", "--get-regexp", MERGE_SETTINGS, ok=None)
         for setting in ran.stdout.split(b"\0"):
             key, _, value = os.fsdecode(setting).partition("\n")
             if key:
-                self.git.run("config", "--replace-all", key, value)
+                git.run("config", "--replace-all", key, value)
 
     def __enter__(self) -> "Quarantine":
         return self

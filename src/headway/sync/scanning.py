@@ -48,11 +48,7 @@ def _overrules(ledger: Ledger, match: Match) -> bool:
 def _taken_back(ledger: Ledger, found: Scan) -> list[Sha]:
     """Picks that stood in trunk and no longer do, because a later commit of the fork reverts them."""
     still = {match.change for match in found.matches} | set(found.merged)
-    return [
-        change
-        for change, old in ledger.dispositions.items()
-        if old.kind == "picked" and change not in still and old.landed in found.fork
-    ]
+    return [change for change, old in ledger.dispositions.items() if old.landed in found.fork and change not in still]
 
 
 def _replaced(ledger: Ledger, disposed: Disposed) -> tuple[Event, ...]:

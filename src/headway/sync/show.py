@@ -47,6 +47,7 @@ class Shown:
                 "landed": found.landed or None,
                 "partner": found.partner or None,
             },
+            "waits_for": self._waits_for() or None,
             "journey": [{"ts": r.ts, "type": r.type, **json.loads(r.payload)} for r in self.journey],
             "evidence": self.evidence,
         }
@@ -61,10 +62,17 @@ class Shown:
             lines.append(f"landed    {found.landed}")
         if found is not None and found.partner:
             lines.append(f"partner   {found.partner}")
+        if self._waits_for():
+            lines.append(f"waits for {self._waits_for()}")
         lines += ["journey"]
         lines += [f"  {record.ts[:19]}Z  {record.type}" for record in self.journey]
         lines += ["evidence", *_indented(self.evidence)]
         return lines
+
+    def _waits_for(self) -> str:
+        if self.disposition is None:
+            return "the next `headway sync run`"
+        return "`headway sync retry`, or a decision" if self.disposition.kind == "deferred" else ""
 
 
 def shown(commit: Commit, ledger: Ledger, journey: Sequence[Record], blobs: BlobStore) -> Shown:

@@ -11,6 +11,7 @@ from headway.adapters.clocks import SystemClock
 from headway.adapters.clones import GitClones
 from headway.adapters.config_file import parse_config
 from headway.adapters.config_source import ConfigFile, ConfigFound, find_config, need_config
+from headway.adapters.git_command import Git
 from headway.adapters.git_history import GitHistory
 from headway.adapters.git_landing import GitLanding, without_user_info
 from headway.adapters.git_probe import PROBE_REF, probe_upstream
@@ -229,7 +230,7 @@ def _room(
     )
     return Room(
         config=config,
-        history=GitHistory(quarantine.git),
+        history=GitHistory(Git(fork.top, env={"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(quarantine.objects)})),
         merges=GitTrialMerges(quarantine),
         landing=landing,
         log=state.log,
