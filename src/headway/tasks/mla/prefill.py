@@ -1,0 +1,161 @@
+"""`mla_prefill`: checks the arguments, picks a form by device, launches it. Host code only; the kernels stand apart.
+
+Two forms compute the same function (see `mla_prefill`):
+
+* `gluon`: one fused Hopper kernel (`kernels_gluon.py`), bfloat16, compute capability 9.0, triton 3.6;
+* `two-kernel`: plain Triton (`two_kernel.py`, `kernels.py`), bfloat16 or float32, any CUDA device with TMA-style descriptors in its
+  Triton, and the CPU under Triton's interpreter. Its probabilities pass through a scratch of at most `scratch_bytes`.
+
+Both flag row blocks whose scores leave the range and compute those again (`kernels.online_rows`).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import triton
+
+from headway.tasks.mla.two_kernel import emulated, multiprocessors, prefill_two_kernel, repair
+
+LATENT = 512
+ROPE = 64
+LOG2E = 1.0 / math.log(2.0)
+DEFAULT_SCRATCH = 2**30
+GLUON_TRITON = (3, 6)
+
+Form = Literal["gluon", "two-kernel"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which form runs, and why that one."""
+
+    form: Form
+    reason: str
+
+
+def default_scale(head_dim: int) -> float:
+    """1/sqrt of the head dim before absorption: 512 without rope, 128 + 64 with it."""
+    return float((192 if head_dim > LATENT else 512) ** -0.5)
+
+
+def choose_form(q: torch.Tensor) -> Choice:
+    """The form `mla_prefill(q, ...)` runs by itself, with the reason in words."""
+    if q.device.type != "cuda":
+        return Choice("two-kernel", f"{q.device.type}: Gluon has no interpreter")
+    capability = torch.cuda.get_device_capability(q.device)
+    if capability != (9, 0):
+        return Choice("two-kernel", f"compute capability {capability[0]}.{capability[1]}: the Gluon form is for 9.0")
+    if q.dtype != torch.bfloat16:
+        return Choice("two-kernel", f"{q.dtype}: the Gluon form is for bfloat16")
+    if _triton_release() != GLUON_TRITON:
+        return Choice("two-kernel", f"triton {triton.__version__}: the Gluon form is for triton 3.6")
+    return Choice("gluon", "compute capability 9.0, bfloat16, triton 3.6")
+
+
+def mla_prefill(
+    q: torch.Tensor,
+    kv: torch.Tensor,
+    *,
+    scale: float | None = None,
+    causal: bool = True,
+    form: Form | Literal["auto"] = "auto",
+    scratch_bytes: int = DEFAULT_SCRATCH,
+) -> torch.Tensor:
+    """Multi-head latent attention over one shared latent key-value head, S queries against the same S keys.
+
+        o[b, t, h] = sum_j p_j v_j / sum_j p_j,   p_j = exp(scale * q[b, t, h] . kv[b, j]),   v_j = kv[b, j, :512]
+
+    with j <= t if `causal`, else all j.
+
+    q: [B, S, H, 512] or, with 64 rope dims behind the latent ones, [B, S, H, 576]; kv: [B, S, 512 or 576] alike.
+    Both contiguous, of one dtype and on one device: bfloat16, or float32 (two-kernel form only). Values are finite.
+    scale: default 512 ** -0.5 without rope, 192 ** -0.5 with it.
+    form: "auto" takes `choose_form(q)`. scratch_bytes bounds the two-kernel form's scratch (default 1 GiB).
+    Returns o [B, S, H, 512] in q's dtype. Raises TypeError, ValueError or RuntimeError with what was wrong.
+    """
+    _check(q, kv, scratch_bytes)
+    chosen: str = choose_form(q).form if form == "auto" else form
+    if chosen == "gluon":
+        _require_gluon(q)
+    elif chosen == "two-kernel":
+        _require_two_kernel(q)
+    else:
+        raise ValueError(f"form must be 'auto', 'gluon' or 'two-kernel', not {form!r}")
+    scale_log2 = (default_scale(q.shape[-1]) if scale is None else float(scale)) * LOG2E
+    out = torch.empty(*q.shape[:3], LATENT, device=q.device, dtype=q.dtype)
+    for b in range(q.shape[0]):
+        if chosen == "gluon":
+            prefill_gluon(q[b], kv[b], out[b], scale_log2, causal)
+        else:
+            prefill_two_kernel(q[b], kv[b], out[b], scale_log2, causal, scratch_bytes)
+    return out
+
+
+def prefill_gluon(q: torch.Tensor, kv: torch.Tensor, out: torch.Tensor, scale_log2: float, causal: bool) -> None:
+    """One sequence: q [S, H, D], kv [S, D] -> out [S, H, 512], bfloat16, without checks."""
+    from triton.experimental.gluon import language as gl
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
+
+    from headway.tasks.mla import kernels_gluon
+
+    seq, heads, dim = q.shape
+    rows = seq * heads
+    q2, o2 = q.view(rows, dim), out.view(rows, LATENT)
+    layout = gl.NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=2)
+    n_blocks = -(-rows // 64)
+    flags = torch.empty(n_blocks, device=q.device, dtype=torch.int32)
+    grid = min(n_blocks, multiprocessors(q.device))
+
+    def describe(x: torch.Tensor, columns: int) -> object:
+        return GluonDescriptor.from_tensor(x, [64, columns], layout)
+
+    kernels_gluon.prefill[(grid,)](
+        describe(q2, 256), describe(q2, 64), describe(kv, 256), describe(kv, 64), describe(o2, 256), flags,
+        scale_log2, seq, n_blocks, heads, causal, dim > LATENT, num_warps=4,
+    )  # fmt: skip
+    repair(q2, kv, o2, flags, 64, scale_log2, heads, causal)
+
+
+def _check(q: torch.Tensor, kv: torch.Tensor, scratch_bytes: int) -> None:
+    for name, x, rank in (("q", q, 4), ("kv", kv, 3)):
+        if not isinstance(x, torch.Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, not {type(x).__name__}")
+        if x.dim() != rank:
+            raise ValueError(f"{name} must have {rank} dims, not shape {tuple(x.shape)}")
+        if not x.is_contiguous():
+            raise ValueError(f"{name} must be contiguous")
+    if q.shape[-1] not in (LATENT, LATENT + ROPE):
+        raise ValueError(f"q's last dim must be {LATENT} or {LATENT + ROPE} (with rope), not {q.shape[-1]}")
+    expected = (q.shape[0], q.shape[1], q.shape[3])
+    if tuple(kv.shape) != expected:
+        raise ValueError(f"kv must have shape {expected} to go with q {tuple(q.shape)}, not {tuple(kv.shape)}")
+    if 0 in q.shape:
+        raise ValueError(f"q is empty: shape {tuple(q.shape)}")
+    if q.dtype != kv.dtype:
+        raise TypeError(f"q and kv must have one dtype, not {q.dtype} and {kv.dtype}")
+    if q.dtype not in (torch.bfloat16, torch.float32):
+        raise TypeError(f"q must be bfloat16 or float32, not {q.dtype}")
+    if q.device != kv.device:
+        raise ValueError(f"q and kv must be on one device, not {q.device} and {kv.device}")
+    if scratch_bytes <= 0:
+        raise ValueError(f"scratch_bytes must be positive, not {scratch_bytes}")
+
+
+def _require_gluon(q: torch.Tensor) -> None:
+    choice = choose_form(q)
+    if choice.form != "gluon":
+        raise RuntimeError(f"the Gluon form cannot run here ({choice.reason}); use form='two-kernel'")
+
+
+def _require_two_kernel(q: torch.Tensor) -> None:
+    if q.device.type == "cpu" and not emulated():
+        raise RuntimeError("q is on the CPU: set TRITON_INTERPRET=1 before the import, or move it to a CUDA device")
+    if q.device.type not in ("cpu", "cuda"):
+        raise RuntimeError(f"the two-kernel form runs on CUDA devices, or on the CPU interpreted; q is on {q.device}")
+
+
+def _triton_release() -> tuple[int, int]:
+    major, minor = triton.__version__.split(".")[:2]
+    return int(major), int(minor)

@@ -1,0 +1,238 @@
+"""`mla_decode`: checks the arguments, picks a form and a split by device, launches two kernels. Host code only.
+
+* `gluon`: `kernels_gluon.split_kv`, Hopper, bfloat16, triton 3.6;
+* `plain`: `kernels.split_kv_plain`, bfloat16 or float32, CUDA devices and the CPU under Triton's interpreter.
+
+Both leave one partial output a split, which `kernels.combine` adds up. A single split of whole blocks of 64 heads is
+written by the Gluon kernel directly.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import triton
+
+from headway.tasks.mla_decode import kernels
+
+LATENT = 512
+ROPE = 64
+LOG2E = 1.0 / math.log(2.0)
+GLUON_TRITON = (3, 6)
+
+Form = Literal["gluon", "plain"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which form runs, and why that one."""
+
+    form: Form
+    reason: str
+
+
+@dataclass(frozen=True)
+class CombineConfig:
+    """How `kernels.combine` is launched."""
+
+    columns: int  # of a program
+    warps: int
+    chunk: int  # partial rows in flight at a time
+
+    @staticmethod
+    def for_splits(splits: int) -> "CombineConfig":
+        """One warp needs no shared memory, and so many programs fit beside each other; many splits need more warps."""
+        return CombineConfig(256, 1, 16) if splits <= 16 else CombineConfig(64, 4, 64)
+
+
+def default_scale(head_dim: int) -> float:
+    """1/sqrt of the head dim before absorption: 512 without rope, 128 + 64 with it."""
+    return float((192 if head_dim > LATENT else 512) ** -0.5)
+
+
+def choose_form(q: torch.Tensor) -> Choice:
+    """The form `mla_decode(q, ...)` runs by itself, with the reason in words."""
+    if q.device.type != "cuda":
+        return Choice("plain", f"{q.device.type}: Gluon has no interpreter")
+    capability = torch.cuda.get_device_capability(q.device)
+    if capability != (9, 0):
+        return Choice("plain", f"compute capability {capability[0]}.{capability[1]}: the Gluon form is for 9.0")
+    if q.dtype != torch.bfloat16:
+        return Choice("plain", f"{q.dtype}: the Gluon form is for bfloat16")
+    if _triton_release() != GLUON_TRITON:
+        return Choice("plain", f"triton {triton.__version__}: the Gluon form is for triton 3.6")
+    return Choice("gluon", "compute capability 9.0, bfloat16, triton 3.6")
+
+
+def chunk_keys(seq: int, items: int, multiprocessors: int, splits: int | None = None) -> int:
+    """Keys a split, a multiple of 128: about one program a multiprocessor for `items` (sequence, 64 heads) pairs.
+
+    `splits` asks for that many instead. Rounding never leaves a split empty.
+    """
+    wanted = max(1, multiprocessors // items) if splits is None else splits
+    if splits is None and wanted > 64:
+        wanted = 64  # more partial outputs cost more than shorter splits save
+    return -(-(-(-seq // wanted)) // 128) * 128
+
+
+def mla_decode(
+    q: torch.Tensor,
+    kv: torch.Tensor,
+    *,
+    scale: float | None = None,
+    form: Form | Literal["auto"] = "auto",
+    splits: int | None = None,
+) -> torch.Tensor:
+    """Multi-head latent attention of one query token a sequence over its cache of S latent keys.
+
+        o[b, h] = sum_j p_j v_j / sum_j p_j,   p_j = exp(scale * q[b, h] . kv[b, j]),   v_j = kv[b, j, :512]
+
+    q: [B, H, 512] or, with 64 rope dims behind the latent ones, [B, H, 576]; kv: [B, S, 512 or 576] alike.
+    Both contiguous, of one dtype and on one device: bfloat16, or float32 (plain form only). Values are finite.
+    scale: default 512 ** -0.5 without rope, 192 ** -0.5 with it. splits: parts each cache is cut into; chosen by
+    device if not given. Returns o [B, H, 512] in q's dtype. Raises TypeError, ValueError or RuntimeError.
+    """
+    _check(q, kv, splits)
+    chosen: str = choose_form(q).form if form == "auto" else form
+    scale_log2 = (default_scale(q.shape[-1]) if scale is None else float(scale)) * LOG2E
+    items = kv.shape[0] * -(-q.shape[1] // 64)
+    multiprocessors = _multiprocessors(q.device)
+    out = torch.empty(*q.shape[:2], LATENT, device=q.device, dtype=q.dtype)
+    if chosen == "gluon":
+        _require_gluon(q)
+        decode_gluon(q, kv, out, scale_log2, chunk_keys(kv.shape[1], items, multiprocessors, splits))
+    elif chosen == "plain":
+        _require_plain(q)
+        decode_plain(q, kv, out, scale_log2, chunk_keys(kv.shape[1], items, multiprocessors, splits))
+    else:
+        raise ValueError(f"form must be 'auto', 'gluon' or 'plain', not {form!r}")
+    return out
+
+
+def decode_gluon(
+    q: torch.Tensor,
+    kv: torch.Tensor,
+    out: torch.Tensor,
+    scale_log2: float,
+    chunk: int,
+    config: CombineConfig | None = None,
+) -> None:
+    """q [B, H, D], kv [B, S, D] -> out [B, H, 512], bfloat16, without checks."""
+    from triton.experimental.gluon import language as gl
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
+
+    from headway.tasks.mla_decode import kernels_gluon
+
+    batch, seq, dim = kv.shape
+    heads = q.shape[1]
+    splits = -(-seq // chunk)
+    direct = splits == 1 and heads % 64 == 0
+    scratch = None if direct else _Scratch.allocate(q, splits)
+    bits16 = gl.NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=2)
+
+    def describe(x: torch.Tensor, columns: int) -> object:
+        return GluonDescriptor.from_tensor(x, [64, columns], bits16)
+
+    q2, kv2 = q.view(batch * heads, dim), kv.view(batch * seq, dim)
+    kernels_gluon.split_kv[(splits, batch * -(-heads // 64))](
+        describe(q2, 256), describe(q2, 64), describe(kv2, 256), describe(kv2, 64),
+        describe(out.view(batch * heads, LATENT) if scratch is None else scratch.part, 256),
+        out if scratch is None else scratch.lse, out if scratch is None else scratch.peak,
+        scale_log2, seq, chunk, heads, dim > LATENT, direct, num_warps=4,
+    )  # fmt: skip
+    if scratch is not None:
+        scratch.combine_into(out, config or CombineConfig.for_splits(splits))
+
+
+def decode_plain(q: torch.Tensor, kv: torch.Tensor, out: torch.Tensor, scale_log2: float, chunk: int) -> None:
+    """q [B, H, D], kv [B, S, D] -> out [B, H, 512], bfloat16 or float32, without checks."""
+    batch, seq, dim = kv.shape
+    heads = q.shape[1]
+    splits = -(-seq // chunk)
+    scratch = _Scratch.allocate(q, splits)
+    kernels.split_kv_plain[(splits, batch * -(-heads // 64))](
+        q, kv, scratch.part, scratch.lse, scratch.peak, scale_log2, seq, chunk,
+        heads, dim, 32 if q.element_size() == 2 else 16, _emulated(), num_warps=8, num_stages=1,
+    )  # fmt: skip
+    scratch.combine_into(out, CombineConfig.for_splits(splits))
+
+
+@dataclass(frozen=True)
+class _Scratch:
+    """Partial outputs of all splits: rows are (sequence, block of 64 heads, split, head)."""
+
+    part: torch.Tensor  # [rows, 512], each half row scaled into [-1, 1]; float16, or float32 for float32 inputs
+    lse: torch.Tensor  # [rows] float32, log2 of the split's sum of exp2
+    peak: torch.Tensor  # [rows, 2] float32, the scale of each half row
+    splits: int
+
+    @staticmethod
+    def allocate(q: torch.Tensor, splits: int) -> "_Scratch":
+        rows = q.shape[0] * -(-q.shape[1] // 64) * splits * 64
+        return _Scratch(
+            torch.empty(rows, LATENT, device=q.device, dtype=torch.float32 if q.dtype == torch.float32 else torch.float16),
+            torch.empty(rows, device=q.device, dtype=torch.float32),
+            torch.empty(rows, 2, device=q.device, dtype=torch.float32),
+            splits,
+        )
+
+    def combine_into(self, out: torch.Tensor, config: CombineConfig) -> None:
+        batch, heads, _ = out.shape
+        splits_p2 = 1 << (self.splits - 1).bit_length()
+        kernels.combine[(batch * heads, LATENT // config.columns)](
+            self.part, self.lse, self.peak, out,
+            heads, self.splits, splits_p2, min(config.chunk, splits_p2), config.columns, num_warps=config.warps,
+        )  # fmt: skip
+
+
+def _check(q: torch.Tensor, kv: torch.Tensor, splits: int | None) -> None:
+    for name, x in (("q", q), ("kv", kv)):
+        if not isinstance(x, torch.Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, not {type(x).__name__}")
+        if x.dim() != 3:
+            raise ValueError(f"{name} must have 3 dims, not shape {tuple(x.shape)}")
+        if not x.is_contiguous():
+            raise ValueError(f"{name} must be contiguous")
+        if 0 in x.shape:
+            raise ValueError(f"{name} is empty: shape {tuple(x.shape)}")
+    if q.shape[-1] not in (LATENT, LATENT + ROPE):
+        raise ValueError(f"q's last dim must be {LATENT} or {LATENT + ROPE} (with rope), not {q.shape[-1]}")
+    if kv.shape[0] != q.shape[0] or kv.shape[2] != q.shape[2]:
+        raise ValueError(f"kv must have shape ({q.shape[0]}, S, {q.shape[2]}), not {tuple(kv.shape)}")
+    if q.dtype != kv.dtype:
+        raise TypeError(f"q and kv must have one dtype, not {q.dtype} and {kv.dtype}")
+    if q.dtype not in (torch.bfloat16, torch.float32):
+        raise TypeError(f"q must be bfloat16 or float32, not {q.dtype}")
+    if q.device != kv.device:
+        raise ValueError(f"q and kv must be on one device, not {q.device} and {kv.device}")
+    if splits is not None and splits < 1:
+        raise ValueError(f"splits must be at least 1, not {splits}")
+
+
+def _require_gluon(q: torch.Tensor) -> None:
+    choice = choose_form(q)
+    if choice.form != "gluon":
+        raise RuntimeError(f"the Gluon form cannot run here ({choice.reason}); use form='plain'")
+
+
+def _require_plain(q: torch.Tensor) -> None:
+    if q.device.type == "cpu" and not _emulated():
+        raise RuntimeError("q is on the CPU: set TRITON_INTERPRET=1 before the import, or move it to a CUDA device")
+    if q.device.type not in ("cpu", "cuda"):
+        raise RuntimeError(f"the plain form runs on CUDA devices, or on the CPU interpreted; q is on {q.device}")
+
+
+def _emulated() -> bool:
+    return not isinstance(kernels.combine, triton.runtime.JITFunction)
+
+
+def _triton_release() -> tuple[int, int]:
+    major, minor = triton.__version__.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _multiprocessors(device: torch.device) -> int:
+    if device.type != "cuda":
+        return 4
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)

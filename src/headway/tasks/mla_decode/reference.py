@@ -1,0 +1,31 @@
+"""What MLA decode must compute, in float64, and the torch baselines that kernels are compared with."""
+
+import torch
+
+LATENT = 512
+
+
+def oracle(q, kv, scale):
+    """softmax(scale * q kv^T) kv[..., :512] in float64: q [B, H, D], kv [B, S, D] -> [B, H, 512]."""
+    out = torch.empty(q.shape[0], q.shape[1], LATENT, dtype=torch.float64, device=q.device)
+    for b in range(q.shape[0]):  # one sequence at a time: all of B = 128 in float64 would take 5 GB
+        k = kv[b].double()
+        out[b] = torch.softmax((q[b].double() @ k.T) * scale, -1) @ k[:, :LATENT]
+    return out
+
+
+def relative_error(out, expected):
+    """||out - expected|| / ||expected|| in float64; NaN in the output gives NaN, which passes no bar."""
+    expected = expected.double()
+    return float((out.double() - expected).norm() / expected.norm())
+
+
+def torch_fp32_softmax(q, kv, scale):
+    """The plain PyTorch reference by name: bmm, float32 softmax, bmm, in the inputs' dtype elsewhere."""
+    s = torch.bmm(q, kv.transpose(1, 2)).float() * scale
+    return torch.bmm(torch.softmax(s, -1).to(q.dtype), kv[..., :LATENT])
+
+
+def torch_compiled():
+    """`torch.compile` of the reference with Inductor's pattern matcher off, as for prefill."""
+    return torch.compile(torch_fp32_softmax, options={"pattern_matcher": False})
