@@ -16,6 +16,7 @@ from headway.adapters.log_check import Findings, Unreadable, examine, open_toler
 from headway.adapters.sqlite_log import SqliteLog
 from headway.adapters.sqlite_log_schema import create, explained, insert_heads, insert_records, set_last_position
 from headway.core.chain import NEW
+from headway.core.errors import HeadwayError
 from headway.core.events import event_types, unknown
 from headway.core.events_core import TailSetAside
 from headway.core.names import StreamId
@@ -36,6 +37,10 @@ def set_aside(root: Path, clock: Clock) -> tuple[TailSetAside, ...]:
     if not findings.problems:
         return ()
     path = root / "log.sqlite3"
+    if findings.last_position == 0:
+        raise HeadwayError(
+            f"{path} is damaged, and nothing says that it ever was a headway log.", "Restore it, or move it away."
+        )
     types = _types(path)
     name = f"set-aside/{stamp(clock.now()).replace(':', '').replace('.', '')}"
     with files_explained(root):
