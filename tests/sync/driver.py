@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.sync.repos import Pair, new_pair
+
 from headway.cli.main import exit_code_of
 from headway.core.names import Sha
-from tests.sync.repos import Pair, new_pair
 
 ENGINE = "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return a * 2\n"
 CHECK = """import sys

@@ -17,7 +17,9 @@ def trees_green(pair: Pair, branch: str = "headway/sync") -> dict[str, bool]:
         with tempfile.TemporaryDirectory() as folder:
             tar = subprocess.run(["git", "archive", sha], cwd=pair.fork.path, capture_output=True, check=True).stdout
             subprocess.run(["tar", "-x", "-C", folder], input=tar, check=True)
-            verdicts[sha] = subprocess.run([sys.executable, "check.py"], cwd=folder, capture_output=True).returncode == 0
+            verdicts[sha] = (
+                subprocess.run([sys.executable, "check.py"], cwd=folder, capture_output=True).returncode == 0
+            )
     return verdicts
 
 
@@ -166,10 +168,17 @@ def test_people_decide(tmp_path: Path) -> None:
     never = up.commit("never", {"never.txt": "1\n"})
     ci = up.commit("ci", {".github/workflows/ci.yml": "on: never\n"})
     headway.begin()
-    assert headway.ok("sync", "decide", later[:10], "later", "--reason", "after the release").out == f"{later[:12]}: done\n"
+    assert (
+        headway.ok("sync", "decide", later[:10], "later", "--reason", "after the release").out
+        == f"{later[:12]}: done\n"
+    )
     headway.ok("sync", "decide", never, "wont_port", "--reason", "not for us")
     headway.ok("sync", "run")
-    assert [headway.answer(c) for c in (later, never, ci)] == ["deferred(policy)", "wont_port(policy)", "wont_port(policy)"]
+    assert [headway.answer(c) for c in (later, never, ci)] == [
+        "deferred(policy)",
+        "wont_port(policy)",
+        "wont_port(policy)",
+    ]
     assert headway.evidence(never)["why"] == "not for us"
     headway.ok("sync", "retry", later)
     headway.ok("sync", "decide", ci, "pick", "--reason", "we want this one")
@@ -202,7 +211,9 @@ def test_headway_toml_on_trunk_alone_counts(tmp_path: Path) -> None:
     up.commit("ci", {".github/workflows/ci.yml": "on: never\n"})
     headway.begin()
     uncommitted = headway.status()["config"]
-    assert uncommitted["source"] == "headway.toml (uncommitted)" and uncommitted["digest"][:12] in uncommitted["notes"][0]
+    assert (
+        uncommitted["source"] == "headway.toml (uncommitted)" and uncommitted["digest"][:12] in uncommitted["notes"][0]
+    )
     fork.git("add", "headway.toml")
     fork.commit("fork: follow upstream with headway")
     committed = headway.status()["config"]

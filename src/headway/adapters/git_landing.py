@@ -75,7 +75,7 @@ class GitLanding:
             hooks=self._hooks,
         )
         if ran.code != 0:
-            if b"reference-transaction" in ran.stderr:
+            if b"reference-transaction" in ran.stderr or b"aborted by hook" in ran.stderr:
                 raise HookRefused(
                     f"The repository's reference-transaction hook refused to move {ref}.",
                     'Mend the hook, or set `[landing] hooks = "skip"`.',
