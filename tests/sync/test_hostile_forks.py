@@ -1,10 +1,17 @@
 """Tried by a fork's own test suite, and refused: its reach ends in its clone; what it touches beyond is an alarm."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 from tests.sync.driver import CHECK, Headway, new_fork
+
+from headway.adapters.clocks import SystemClock
+from headway.adapters.local_executor import LocalExecutor
+from headway.core.errors import HeadwayError
+from headway.wiring import sync as wiring
+from headway.wiring.sync import World
 
 L1 = f"""
 [l1]
