@@ -73,6 +73,8 @@ class Proposal:
     usage: Usage = Usage()
     transcript: str = ""
     incidents: tuple[Incident, ...] = ()
+    knobs: Mapping[str, int | str] = field(default_factory=dict)
+    """Values of the task's declared knobs that `files` were made from; empty where no template was used."""
 
 
 @dataclass(frozen=True, slots=True)
