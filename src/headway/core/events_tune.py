@@ -1,18 +1,303 @@
-"""Facts of the tune room. One frozen dataclass per fact; free text goes into blobs, never inline."""
+"""Facts of the tune room. One frozen dataclass per fact; free text goes into blobs, never inline.
 
-from dataclasses import dataclass
-from typing import ClassVar
+All of them live in `campaign/<id>`. An attempt ends in exactly one of `AttemptRefused`, `AttemptRanked` and
+`AttemptUndecided`; only `AttemptRanked` has a speed.
+"""
 
-from headway.core.names import BlobId, Digest
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from headway.core.names import BlobId, Digest, EffectKey
+from headway.core.reasons import Reason
+
+JobMode = Literal["screen", "full", "promote", "confirm", "baseline"]
+"""What a worker job was for. `confirm` re-measures a promoted candidate against the task's baseline, for the report."""
+
+Phase = Literal["admission", "compile", "correctness", "timing"]
+"""Where an attempt was refused."""
+
+End = Literal["goal_reached", "budget_spent", "stalled", "exhausted", "stopped", "could_not_run"]
+"""How a campaign ended. `exhausted`: the agent had nothing left to propose."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoalPinned:
-    """Always the first event of a campaign, and never changed."""
+    """Always the first event of a campaign, and never changed. `digest` is the sha256 of the goal's text."""
 
     TYPE: ClassVar[str] = "tune.goal.v1"
     goal: BlobId
     digest: Digest
 
 
-TuneEvent = GoalPinned
+@dataclass(frozen=True, slots=True)
+class CampaignSet:
+    """What else stays as it is: the task and its digest, who proposes, and the rules of promotion."""
+
+    TYPE: ClassVar[str] = "tune.set.v1"
+    task: str
+    task_dir: str
+    task_digest: Digest
+    agent: str
+    seed: int
+    context_budget: int
+    """Tokens a context may have, counted as ceil(bytes / 3)."""
+    alpha: float
+    """Chance, over the whole campaign, that anything is promoted that is not faster."""
+    min_gain: float
+    """The smallest gain the promotion test is sized to find, e.g. 0.02."""
+    agent_args: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSet:
+    """What the campaign may use in all, counted from its beginning; None is no limit. The newest one holds."""
+
+    TYPE: ClassVar[str] = "tune.budget.v1"
+    attempts: int | None
+    calls: int | None
+    seconds: float | None
+    """Wall-clock seconds used by headway's own steps; time when nothing ran does not count."""
+    tokens: int | None
+    money: float | None
+    stall: int | None
+    """Attempts without a promotion after which the campaign ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineMeasured:
+    """The baseline against itself (A/A): the noise the promotion test is sized by."""
+
+    TYPE: ClassVar[str] = "tune.baseline.v1"
+    noise: float
+    """Standard deviation of the log ratio of one A-B-B-A block, pooled over the timed cases."""
+    timed_cases: int
+    estimate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ContextShown:
+    """The compaction record of one agent call: exactly what was shown, and how it was cut.
+
+    Strategies below `full_from` stand in groups of `group_size` ids; turns below `tail_from` are left to `recall`.
+    """
+
+    TYPE: ClassVar[str] = "tune.context.v1"
+    call: int
+    context: BlobId
+    renderer: int
+    tokens: int
+    goal: Digest
+    full_from: int
+    group_size: int
+    tail_from: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """An agent proposed a candidate. `normal` is the digest after comments and layout are taken out."""
+
+    TYPE: ClassVar[str] = "tune.proposed.v1"
+    attempt: int
+    call: int
+    goal: Digest
+    strategy: int
+    hypothesis: BlobId
+    source: BlobId
+    digest: Digest
+    normal: Digest
+    parent: int | None
+    """The attempt it builds on; None for the baseline."""
+    outside: tuple[str, ...]
+    """Files it edited that are not the candidate's."""
+    resembles: int | None
+    """A failed strategy that this one nearly repeats."""
+    knobs: dict[str, int | str]
+    tokens: int
+    money: float
+    seconds: float
+    transcript: BlobId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The agent asked to see folded entries, and this is what it will see in its next context."""
+
+    TYPE: ClassVar[str] = "tune.recalled.v1"
+    call: int
+    wanted: tuple[str, ...]
+    answer: BlobId
+    tokens: int
+    money: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class NothingProposed:
+    """The agent had nothing, or failed; `kind` says which."""
+
+    TYPE: ClassVar[str] = "tune.nothing.v1"
+    call: int
+    kind: Literal["exhausted", "declined", "provider_error", "timed_out", "malformed", "died"]
+    message: BlobId
+    tokens: int
+    money: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptAdmitted:
+    """headway's own admission passed: inside the candidate's files, and not tried before."""
+
+    TYPE: ClassVar[str] = "tune.admitted.v1"
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobDone:
+    """A worker job gave its result; one per key, which is what makes an evaluation count once."""
+
+    TYPE: ClassVar[str] = "tune.job.v1"
+    attempt: int
+    """0 for the baseline."""
+    mode: JobMode
+    key: EffectKey
+    outcome: Literal["measured", "refused", "could_not_run"]
+    result: BlobId
+    """The worker's whole answer as JSON: the raw samples of every decision."""
+    seconds: float
+    compile_seconds: float
+    check_seconds: float
+    measure_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptCorrect:
+    """Every case the mode asks for is within its tolerance. `worst` is the largest error / tolerance."""
+
+    TYPE: ClassVar[str] = "tune.correct.v1"
+    attempt: int
+    mode: JobMode
+    cases: int
+    held_out: int
+    worst: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptMeasured:
+    """Rival's time / candidate's time over the timed cases, with a 95 % bootstrap interval."""
+
+    TYPE: ClassVar[str] = "tune.measured.v1"
+    attempt: int
+    mode: JobMode
+    rival: int
+    """The attempt timed against; 0 is the baseline."""
+    ratio: float
+    low: float
+    high: float
+    blocks: int
+    estimate: bool
+    profile: BlobId | None
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionDecided:
+    """A re-measure in a fresh process, with `blocks` fixed before it began and `alpha` of the campaign's error."""
+
+    TYPE: ClassVar[str] = "tune.promotion.v1"
+    attempt: int
+    test: int
+    """The how-manieth promotion test of the campaign; the error it may spend shrinks with its square."""
+    rival: int
+    promoted: bool
+    reason: Reason | None
+    ratio: float
+    bound: float
+    """Lower confidence bound of the ratio at `alpha`, one-sided."""
+    blocks: int
+    alpha: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRefused:
+    """An end: some gate said no. A refused attempt has no speed."""
+
+    TYPE: ClassVar[str] = "tune.refused.v1"
+    attempt: int
+    at: Phase
+    reason: Reason
+    evidence: BlobId | None
+    earlier: int | None
+    """The attempt that was the same candidate, for `duplicate`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRanked:
+    """An end: right, and this fast against the baseline."""
+
+    TYPE: ClassVar[str] = "tune.ranked.v1"
+    attempt: int
+    ratio: float
+    low: float
+    high: float
+    mode: JobMode
+    """The kind of job the numbers are from: `screen` ones are rough."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptUndecided:
+    """An end: the harness could not run it, several times over. Neither right nor wrong."""
+
+    TYPE: ClassVar[str] = "tune.undecided.v1"
+    attempt: int
+    reason: Reason
+    evidence: BlobId | None
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignPaused:
+    """A person paused it; `tune resume` goes on."""
+
+    TYPE: ClassVar[str] = "tune.paused.v1"
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignContinued:
+    """`tune resume` after a pause or an end; an end by budget ends again at once unless the budget grew."""
+
+    TYPE: ClassVar[str] = "tune.continued.v1"
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignEnded:
+    """No further attempts. `limit` names the budget that was spent; `reason` why nothing could run."""
+
+    TYPE: ClassVar[str] = "tune.ended.v1"
+    state: End
+    limit: str
+    reason: Reason | None
+    evidence: BlobId | None
+
+
+TuneEvent = (
+    GoalPinned
+    | CampaignSet
+    | BudgetSet
+    | BaselineMeasured
+    | ContextShown
+    | Proposed
+    | Recalled
+    | NothingProposed
+    | AttemptAdmitted
+    | JobDone
+    | AttemptCorrect
+    | AttemptMeasured
+    | PromotionDecided
+    | AttemptRefused
+    | AttemptRanked
+    | AttemptUndecided
+    | CampaignPaused
+    | CampaignContinued
+    | CampaignEnded
+)

@@ -1,0 +1,258 @@
+"""From events to state. Pure: `apply` is the whole meaning of the log, and nothing else is remembered."""
+
+import functools
+from dataclasses import replace
+
+from headway.core.events import Event
+from headway.core.events_core import InboxTaken
+from headway.core.events_tune import (
+    AttemptAdmitted,
+    AttemptCorrect,
+    AttemptMeasured,
+    AttemptRanked,
+    AttemptRefused,
+    AttemptUndecided,
+    BaselineMeasured,
+    BudgetSet,
+    CampaignContinued,
+    CampaignEnded,
+    CampaignPaused,
+    CampaignSet,
+    ContextShown,
+    GoalPinned,
+    JobDone,
+    NothingProposed,
+    PromotionDecided,
+    Proposed,
+    Recalled,
+)
+from headway.tune.state import (
+    BASELINE,
+    Aside,
+    Attempt,
+    Campaign,
+    InFlight,
+    Ranked,
+    Refusal,
+    Speed,
+    Spent,
+    Strategy,
+    Undecided,
+)
+
+
+@functools.singledispatch
+def _on(event: object, state: Campaign) -> Campaign:
+    """Events of other kinds (intents, marks) change nothing here."""
+    return state
+
+
+def apply(state: Campaign, event: Event) -> Campaign:
+    """The state after `event`."""
+    return _on(event, state)
+
+
+@_on.register
+def _(event: GoalPinned, state: Campaign) -> Campaign:
+    return replace(state, goal=event)
+
+
+@_on.register
+def _(event: CampaignSet, state: Campaign) -> Campaign:
+    return replace(state, settings=event)
+
+
+@_on.register
+def _(event: BudgetSet, state: Campaign) -> Campaign:
+    return replace(state, budget=event)
+
+
+@_on.register
+def _(event: BaselineMeasured, state: Campaign) -> Campaign:
+    return replace(state, baseline=event)
+
+
+@_on.register
+def _(event: ContextShown, state: Campaign) -> Campaign:
+    return replace(
+        state,
+        contexts=state.contexts + 1,
+        full_from=event.full_from,
+        group_size=event.group_size,
+        tail_from=event.tail_from,
+    )
+
+
+@_on.register
+def _(event: Proposed, state: Campaign) -> Campaign:
+    attempt = Attempt(
+        event.attempt,
+        event.call,
+        event.strategy,
+        event.hypothesis,
+        event.source,
+        event.digest,
+        event.normal,
+        event.parent,
+        event.outside,
+        event.resembles,
+        event.knobs,
+        InFlight(),
+        state.spent.seconds,
+    )
+    strategies = state.strategies
+    if event.strategy > len(strategies):
+        strategies = (*strategies, Strategy(event.strategy, event.hypothesis, (event.attempt,)))
+    else:
+        old = strategies[event.strategy - 1]
+        changed = replace(old, attempts=(*old.attempts, event.attempt))
+        strategies = (*strategies[: event.strategy - 1], changed, *strategies[event.strategy :])
+    spent = replace(_agent_spent(state.spent, event), attempts=state.spent.attempts + 1)
+    return replace(_answered(state, event.seconds), current=attempt, strategies=strategies, spent=spent)
+
+
+@_on.register
+def _(event: Recalled, state: Campaign) -> Campaign:
+    aside = Aside(event.call, "recall", event.wanted, event.answer)
+    return replace(
+        _answered(state, event.seconds), asides=(*state.asides, aside), spent=_agent_spent(state.spent, event)
+    )
+
+
+@_on.register
+def _(event: NothingProposed, state: Campaign) -> Campaign:
+    aside = Aside(event.call, event.kind, (), event.message)
+    spent = _agent_spent(state.spent, event)
+    if event.kind == "declined":
+        spent = replace(spent, stall=spent.stall + 1)
+    failed = event.kind not in {"exhausted", "declined"}
+    return replace(
+        _answered(state, event.seconds),
+        asides=(*state.asides, aside),
+        spent=spent,
+        exhausted=event.kind == "exhausted",
+        agent_failures=state.agent_failures + 1 if failed else 0,
+    )
+
+
+@_on.register
+def _(event: AttemptAdmitted, state: Campaign) -> Campaign:
+    return _in_flight(state, admitted=True)
+
+
+@_on.register
+def _(event: JobDone, state: Campaign) -> Campaign:
+    phases = state.phases
+    inner = event.compile_seconds + event.check_seconds + event.measure_seconds
+    phases = replace(
+        phases,
+        compile=phases.compile + event.compile_seconds,
+        check=phases.check + event.check_seconds,
+        measure=phases.measure + event.measure_seconds,
+        overhead=phases.overhead + max(event.seconds - inner, 0.0),
+    )
+    spent = replace(state.spent, calls=state.spent.calls + 1, seconds=state.spent.seconds + event.seconds)
+    state = replace(state, phases=phases, spent=spent)
+    lost = event.outcome == "could_not_run"
+    if event.attempt == BASELINE:
+        return replace(state, baseline_lost=state.baseline_lost + 1 if lost else 0)
+    assert state.current is not None and isinstance(state.current.outcome, InFlight)
+    flight = state.current.outcome
+    if lost:
+        return _in_flight(state, lost=flight.lost + 1)
+    return _in_flight(state, lost=0, done=(*flight.done, event.mode))
+
+
+@_on.register
+def _(event: AttemptCorrect, state: Campaign) -> Campaign:
+    return state
+
+
+@_on.register
+def _(event: AttemptMeasured, state: Campaign) -> Campaign:
+    assert state.current is not None and isinstance(state.current.outcome, InFlight)
+    flight = state.current.outcome
+    speed = Speed(event.ratio, event.low, event.high, event.blocks, event.estimate)
+    return _in_flight(state, speeds={**flight.speeds, event.mode: speed}, profile=event.profile or flight.profile)
+
+
+@_on.register
+def _(event: PromotionDecided, state: Campaign) -> Campaign:
+    return replace(_in_flight(state, promotion=event), tests=event.test)
+
+
+@_on.register
+def _(event: AttemptRefused, state: Campaign) -> Campaign:
+    return _end(state, Refusal(event.at, event.reason, event.evidence, event.earlier))
+
+
+@_on.register
+def _(event: AttemptRanked, state: Campaign) -> Campaign:
+    assert state.current is not None and isinstance(state.current.outcome, InFlight)
+    flight = state.current.outcome
+    measured = flight.speeds[event.mode]
+    speed = Speed(event.ratio, event.low, event.high, measured.blocks, measured.estimate)
+    ranked = Ranked(speed, event.mode, flight.promotion, flight.profile)
+    return _end(state, ranked)
+
+
+@_on.register
+def _(event: AttemptUndecided, state: Campaign) -> Campaign:
+    return _end(state, Undecided(event.reason, event.evidence))
+
+
+@_on.register
+def _(event: InboxTaken, state: Campaign) -> Campaign:
+    return replace(state, inbox=event.version)
+
+
+@_on.register
+def _(event: CampaignPaused, state: Campaign) -> Campaign:
+    return replace(state, paused=True)
+
+
+@_on.register
+def _(event: CampaignContinued, state: Campaign) -> Campaign:
+    # what made it give up (a dead worker, a failing agent) is tried afresh; what it used stays used
+    return replace(state, paused=False, ended=None, agent_failures=0, undecided=0, baseline_lost=0, exhausted=False)
+
+
+@_on.register
+def _(event: CampaignEnded, state: Campaign) -> Campaign:
+    return replace(state, ended=event)
+
+
+def _answered(state: Campaign, seconds: float) -> Campaign:
+    phases = replace(state.phases, agent=state.phases.agent + seconds)
+    return replace(state, agent_calls=state.agent_calls + 1, agent_failures=0, phases=phases)
+
+
+def _agent_spent(spent: Spent, event: Proposed | Recalled | NothingProposed) -> Spent:
+    return replace(
+        spent,
+        calls=spent.calls + 1,
+        seconds=spent.seconds + event.seconds,
+        tokens=spent.tokens + event.tokens,
+        money=spent.money + event.money,
+    )
+
+
+def _in_flight(state: Campaign, **changes: object) -> Campaign:
+    assert state.current is not None and isinstance(state.current.outcome, InFlight)
+    outcome = replace(state.current.outcome, **changes)  # type: ignore[arg-type]  # the callers above name fields only
+    return replace(state, current=replace(state.current, outcome=outcome))
+
+
+def _end(state: Campaign, outcome: Refusal | Ranked | Undecided) -> Campaign:
+    assert state.current is not None
+    attempt = replace(state.current, outcome=outcome)
+    promoted = isinstance(outcome, Ranked) and outcome.promoted
+    stall = 0 if promoted else state.spent.stall + 1
+    return replace(
+        state,
+        current=None,
+        attempts=(*state.attempts, attempt),
+        promotions=(*state.promotions, attempt.id) if promoted else state.promotions,
+        undecided=state.undecided + 1 if isinstance(outcome, Undecided) else 0,
+        spent=replace(state.spent, stall=stall),
+    )
