@@ -16,8 +16,8 @@ JobMode = Literal["screen", "full", "promote", "confirm", "baseline"]
 Phase = Literal["admission", "compile", "correctness", "timing"]
 """Where an attempt was refused."""
 
-End = Literal["goal_reached", "budget_spent", "stalled", "exhausted", "stopped", "could_not_run"]
-"""How a campaign ended. `exhausted`: the agent had nothing left to propose."""
+End = Literal["goal_reached", "budget_spent", "stalled", "exhausted", "stopped", "could_not_run", "task_refused"]
+"""How a campaign ended. `exhausted`: the agent had nothing left; `task_refused`: the task itself cannot be trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,8 @@ class Proposed:
     call: int
     goal: Digest
     strategy: int
+    idea: Digest
+    """Of the hypothesis without case and spacing: the same idea is the same strategy."""
     hypothesis: BlobId
     source: BlobId
     digest: Digest
@@ -162,6 +164,8 @@ class JobDone:
     mode: JobMode
     key: EffectKey
     outcome: Literal["measured", "refused", "could_not_run"]
+    reason: Reason | None
+    """Why it could not run."""
     result: BlobId
     """The worker's whole answer as JSON: the raw samples of every decision."""
     seconds: float

@@ -102,7 +102,7 @@ def _(event: Proposed, state: Campaign) -> Campaign:
     )
     strategies = state.strategies
     if event.strategy > len(strategies):
-        strategies = (*strategies, Strategy(event.strategy, event.hypothesis, (event.attempt,)))
+        strategies = (*strategies, Strategy(event.strategy, event.idea, event.hypothesis, (event.attempt,)))
     else:
         old = strategies[event.strategy - 1]
         changed = replace(old, attempts=(*old.attempts, event.attempt))
@@ -155,11 +155,11 @@ def _(event: JobDone, state: Campaign) -> Campaign:
     state = replace(state, phases=phases, spent=spent)
     lost = event.outcome == "could_not_run"
     if event.attempt == BASELINE:
-        return replace(state, baseline_lost=state.baseline_lost + 1 if lost else 0)
+        return replace(state, baseline_lost=state.baseline_lost + 1 if lost else 0, trouble=event if lost else None)
     assert state.current is not None and isinstance(state.current.outcome, InFlight)
     flight = state.current.outcome
     if lost:
-        return _in_flight(state, lost=flight.lost + 1)
+        return _in_flight(state, lost=flight.lost + 1, trouble=event)
     return _in_flight(state, lost=0, done=(*flight.done, event.mode))
 
 

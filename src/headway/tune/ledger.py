@@ -101,7 +101,7 @@ def entry(state: Campaign, strategy: Strategy, texts: Texts) -> str:
     attempts = list(attempts_of(state, strategy))
     newest, best = attempts[-1], best_of(attempts)
     parent = "the baseline" if newest.parent is None else f"A{newest.parent}"
-    lines = [f"S{strategy.id}: {_cut(texts(strategy.hypothesis), HYPOTHESIS_CHARACTERS)}"]
+    lines = [f"S{strategy.id}: {cut(texts(strategy.hypothesis), HYPOTHESIS_CHARACTERS)}"]
     listed = ", ".join(f"A{a.id}" for a in attempts[-6:])
     more = f" (and {len(attempts) - 6} before)" if len(attempts) > 6 else ""
     lines.append(f"  attempts {listed}{more}; builds on {parent}; newest: {outcome_text(newest)}")
@@ -122,7 +122,7 @@ def evidence_text(attempt: Attempt, texts: Texts) -> str:
     """The worker's words or the profile's digest, cut; "" if there is neither."""
     match attempt.outcome:
         case Refusal(evidence=str() as blob) | Ranked(profile=str() as blob):
-            return _cut(texts(blob), EVIDENCE_CHARACTERS)
+            return cut(texts(blob), EVIDENCE_CHARACTERS)
     return ""
 
 
@@ -193,7 +193,7 @@ def attempt_text(attempt: Attempt, texts: Texts) -> str:
     return "\n".join([*lines, "source:", texts(attempt.source)])
 
 
-def _cut(text: str, limit: int) -> str:
+def cut(text: str, limit: int) -> str:
     """On one line, at most `limit` characters, and visibly cut."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 2] + " …"

@@ -12,6 +12,7 @@ from headway.core.events_tune import (
     CampaignEnded,
     CampaignSet,
     GoalPinned,
+    JobDone,
     JobMode,
     Phase,
     PromotionDecided,
@@ -46,6 +47,8 @@ class InFlight:
     speeds: Mapping[JobMode, Speed] = field(default_factory=dict)
     promotion: PromotionDecided | None = None
     lost: int = 0
+    trouble: JobDone | None = None
+    """The newest job that could not run."""
     profile: BlobId | None = None
 
 
@@ -110,6 +113,7 @@ class Strategy:
     """One hypothesis with its attempts, newest last; numbered from 1."""
 
     id: int
+    idea: Digest
     hypothesis: BlobId
     attempts: tuple[int, ...]
 
@@ -156,6 +160,8 @@ class Campaign:
     budget: BudgetSet = NO_BUDGET
     baseline: BaselineMeasured | None = None
     baseline_lost: int = 0
+    trouble: JobDone | None = None
+    """The newest baseline job that could not run."""
     current: Attempt | None = None
     attempts: tuple[Attempt, ...] = ()
     """Those that have ended, in order: attempt n stands at n - 1."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from headway.core.gates import PASSED, NotDecided, Refused, Verdict
 from headway.core.ports.worker import CaseFact
 from headway.core.reasons import Reason
-from headway.tune.task import Task
+from headway.core.task import Task
 
 
 def correct(task: Task, mode: str, facts: Sequence[CaseFact]) -> Verdict:

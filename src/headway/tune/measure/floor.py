@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from headway.core.gates import PASSED, Passed, Refused
 from headway.core.ports.worker import Samples
 from headway.core.reasons import Reason
-from headway.tune.task import Task
+from headway.core.task import Task
 
 
 def above_floor(task: Task, samples: Sequence[Samples]) -> Passed | Refused:

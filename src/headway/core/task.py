@@ -1,4 +1,7 @@
-"""A task as headway sees it: values only. `adapters/task_files.py` reads the folder; the judge reads it for itself."""
+"""A task as headway sees it: values only. `adapters/task_files.py` reads the folder; the judge reads it for itself.
+
+It stands in core because agents (adapters) and the tune room share it.
+"""
 
 import ast
 import math

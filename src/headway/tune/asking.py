@@ -1,0 +1,176 @@
+"""One agent call: render the context, keep it, ask, and turn the answer into facts.
+
+The context is stored before the intent that names it, so what the agent saw is known even if the call is killed. A
+call without a recorded answer is asked again; both intents stay in the log.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headway.core.errors import HeadwayError
+from headway.core.events import Event
+from headway.core.events_core import IntentNamed
+from headway.core.events_tune import ContextShown, NothingProposed, Proposed, Recalled
+from headway.core.journey import Act, Facts, Settled
+from headway.core.names import BlobId, EffectKey, StreamId
+from headway.core.ports.agent import Agent, AgentLimits, Asked, NoProposal, Proposal, Request
+from headway.core.ports.blobs import BlobStore
+from headway.core.task import Task
+from headway.tune.context import RENDERER, Renderer
+from headway.tune.evidence import Stopwatch, text_of
+from headway.tune.ledger import failed, outcome_text, recall
+from headway.tune.sameness import digest_of, nearest, normal_digest, same_words, words
+from headway.tune.state import Campaign, Ranked, Refusal, Strategy
+
+AGENT_SECONDS = 600.0
+REFUSALS_SHOWN = 5
+WATCHED_FAILURES = 500
+"""Against the failed ones among this many of the newest strategies a new hypothesis is compared."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The `ask` stage with its ports."""
+
+    home: StreamId
+    task: Task
+    agent: Agent
+    blobs: BlobStore
+    renderer: Renderer
+    stopwatch: Stopwatch
+
+    def ask(self) -> Act[Campaign]:
+        """The stage: one call of the agent."""
+        return Act("ask", self._intend, self._effect, lambda _state, _intent: Settled("again"))
+
+    def _intend(self, campaign: Campaign) -> IntentNamed:
+        shown = self.renderer.render(campaign)
+        call = campaign.agent_calls + 1
+        args = {
+            "call": str(call),
+            "context": self.blobs.put(shown.text.encode("utf-8", "surrogatepass")),
+            "tokens": str(shown.tokens),
+            "full_from": str(shown.full_from),
+            "group_size": str(shown.group_size),
+            "tail_from": str(shown.tail_from),
+        }
+        return IntentNamed("ask", EffectKey(f"{self.home.partition('/')[2]}.ask.{call}"), args)
+
+    def _effect(self, campaign: Campaign, intent: IntentNamed) -> Facts:
+        answer = self.agent.propose(self.request(campaign, intent))
+        return {self.home: (self._shown(campaign, intent), self._fact(campaign, int(intent.args["call"]), answer))}
+
+    def request(self, campaign: Campaign, intent: IntentNamed) -> Request:
+        """What the agent is given: the context as stored, the incumbent's source, and small facts for `search`."""
+        best = campaign.incumbent
+        source = self.task.baseline if best is None else text_of(self.blobs, best.source)
+        budget, spent = campaign.budget, campaign.spent
+        left = None if budget.tokens is None else max(budget.tokens - spent.tokens, 0)
+        seconds = AGENT_SECONDS if budget.seconds is None else max(budget.seconds - spent.seconds, 1.0)
+        refusals = [a for a in campaign.attempts[-REFUSALS_SHOWN:] if isinstance(a.outcome, Refusal)]
+        return Request(
+            purpose="optimise",
+            context=text_of(self.blobs, BlobId(intent.args["context"])),
+            files={self.task.candidate_file: source},
+            limits=AgentLimits(min(seconds, AGENT_SECONDS), left, self.task.source_bytes),
+            refusals=tuple(f"A{a.id}: {outcome_text(a)}" for a in refusals),
+            facts={
+                "call": intent.args["call"],
+                "seed": str(campaign.needed.seed),
+                "trials": json.dumps(trials(campaign)),
+                "parent": "" if best is None else f"A{best.id}",
+            },
+        )
+
+    def _shown(self, campaign: Campaign, intent: IntentNamed) -> ContextShown:
+        assert campaign.goal is not None
+        args = intent.args
+        return ContextShown(
+            int(args["call"]),
+            BlobId(args["context"]),
+            RENDERER,
+            int(args["tokens"]),
+            campaign.goal.digest,
+            int(args["full_from"]),
+            int(args["group_size"]),
+            int(args["tail_from"]),
+        )
+
+    def _fact(self, campaign: Campaign, call: int, answer: Proposal | Asked | NoProposal) -> Event:
+        tokens = answer.usage.input_tokens + answer.usage.output_tokens
+        money, seconds = answer.usage.money, self.stopwatch.lap()
+        match answer:
+            case NoProposal():
+                return NothingProposed(call, answer.kind, self._put(answer.message), tokens, money, seconds)
+            case Asked():
+                told = self._put(self._recall(campaign, answer.recall))
+                return Recalled(call, answer.recall, told, tokens, money, seconds)
+        source = answer.files.get(self.task.candidate_file)
+        if source is None or len(source.encode("utf-8", "surrogatepass")) > self.task.source_bytes:
+            why = "no candidate file in it" if source is None else f"over {self.task.source_bytes} bytes"
+            told = self._put(f"The proposal is unusable: {why}.")
+            return NothingProposed(call, "malformed", told, tokens, money, seconds)
+        return self._proposed(campaign, call, answer, source, tokens, seconds)
+
+    def _proposed(
+        self, campaign: Campaign, call: int, answer: Proposal, source: str, tokens: int, seconds: float
+    ) -> Proposed:
+        assert campaign.goal is not None
+        hypothesis = answer.hypothesis.strip() or "(no hypothesis given)"
+        idea = digest_of(same_words(hypothesis))
+        known = next((s.id for s in reversed(campaign.strategies) if s.idea == idea), None)
+        strategy = known or len(campaign.strategies) + 1
+        return Proposed(
+            attempt=len(campaign.attempts) + 1,
+            call=call,
+            goal=campaign.goal.digest,
+            strategy=strategy,
+            idea=idea,
+            hypothesis=self._put(hypothesis),
+            source=self._put(source),
+            digest=digest_of(source),
+            normal=normal_digest(self.task.kind, source),
+            parent=self._parent(campaign, answer.parent),
+            outside=tuple(sorted(name for name in answer.files if name != self.task.candidate_file)),
+            resembles=self._resembles(campaign, strategy, hypothesis),
+            knobs=dict(answer.knobs),
+            tokens=tokens,
+            money=answer.usage.money,
+            seconds=seconds,
+            transcript=self._put(answer.transcript) if answer.transcript else None,
+        )
+
+    def _resembles(self, campaign: Campaign, own: int, hypothesis: str) -> int | None:
+        watched: list[Strategy] = [
+            s for s in campaign.strategies[-WATCHED_FAILURES:] if s.id != own and failed(campaign, s)
+        ]
+        return nearest(hypothesis, ((s.id, words(self.renderer.texts(s.hypothesis))) for s in watched))
+
+    def _parent(self, campaign: Campaign, named: str) -> int | None:
+        """The attempt that a proposal says it builds on; the incumbent where it says nothing that exists."""
+        number = named.removeprefix("A")
+        if number.isdigit() and 1 <= int(number) <= len(campaign.attempts):
+            return int(number)
+        return campaign.promotions[-1] if campaign.promotions else None
+
+    def _recall(self, campaign: Campaign, wanted: tuple[str, ...]) -> str:
+        answers = []
+        for name in wanted:
+            try:
+                answers.append(recall(campaign, name, self.renderer.texts))
+            except HeadwayError as unknown:
+                answers.append(str(unknown))
+        return "\n\n".join(answers)
+
+    def _put(self, text: str) -> BlobId:
+        return self.blobs.put(text.encode("utf-8", "surrogatepass"))
+
+
+def trials(campaign: Campaign) -> list[tuple[Mapping[str, int | str], float | None]]:
+    """Every ended attempt made from knobs, with its ratio; None where it has none."""
+    return [
+        (dict(a.knobs), a.outcome.speed.ratio if isinstance(a.outcome, Ranked) else None)
+        for a in campaign.attempts
+        if a.knobs
+    ]

@@ -1,0 +1,214 @@
+"""How a candidate travels from the agent to the scoreboard.
+
+    proposed -> admitted -> screened -> checked and measured in full -> re-measured for promotion -> ranked
+                   |            |                |                              |
+                   +------------+----------------+------------------------------+--> refused(reason)
+
+A screening that is hopelessly slow, and a full measurement that does not beat the incumbent, are ranked at once. A
+refused attempt has no speed. Where the worker could not run a job it is tried again; an attempt that could never be
+run ends undecided: neither right nor wrong.
+
+`next_step` is the whole story; below it stand the stages it names. Each worker job is an effect with a key of its
+own: after a kill its result is looked for under that key, and only if there is none the job runs again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from headway.core.events import Event
+from headway.core.events_core import IntentNamed
+from headway.core.events_tune import (
+    AttemptAdmitted,
+    AttemptRanked,
+    AttemptRefused,
+    AttemptUndecided,
+    BaselineMeasured,
+    CampaignEnded,
+    JobDone,
+    JobMode,
+)
+from headway.core.journey import Act, Decide, Facts, Settled, Stage
+from headway.core.names import EffectKey, StreamId
+from headway.core.ports.blobs import BlobStore
+from headway.core.ports.worker import Mode, Worker, WorkerJob, WorkerResult
+from headway.core.reasons import Reason
+from headway.core.task import Task
+from headway.tune.evidence import Stopwatch, baseline_facts, complete, could_not_run, facts_of, keep_result, text_of
+from headway.tune.measure import promotion
+from headway.tune.state import BASELINE, Attempt, Campaign, InFlight, Ranked
+
+Step = Literal["admit", "screen", "full", "promote", "confirm", "rank", "give_up"]
+
+MOST_TRIES = 2
+"""A job that the worker could not run is sent this often."""
+HOPELESS_TROUBLE = frozenset({Reason.NO_COMPILER, Reason.NO_DEVICE, Reason.DISK_FULL})
+"""What no second try will change."""
+HOPELESS = 0.8
+"""A screening whose upper bound is below this share of the incumbent's speed is not followed up."""
+BLOCKS: dict[JobMode, int] = {"screen": 4, "full": 8, "baseline": 12}
+"""A-B-B-A blocks per case; those of `promote` and `confirm` come from the plan of the promotion test."""
+
+
+def next_step(campaign: Campaign, attempt: Attempt) -> Step:
+    """What happens to the attempt in flight next. The last event decides."""
+    flight = attempt.outcome
+    assert isinstance(flight, InFlight)
+    if not flight.admitted:
+        return "admit"
+    if flight.trouble is not None and flight.lost and is_over(flight.trouble, flight.lost):
+        return "give_up"
+    if "screen" not in flight.done:
+        return "screen"
+    if "full" not in flight.done:
+        return "rank" if flight.speeds["screen"].high < HOPELESS * best_ratio(campaign) else "full"
+    if "promote" not in flight.done:
+        return "promote" if flight.speeds["full"].ratio > best_ratio(campaign) else "rank"
+    if flight.promotion is not None and flight.promotion.promoted and flight.promotion.rival != BASELINE:
+        return "rank" if "confirm" in flight.done else "confirm"
+    return "rank"
+
+
+def is_over(trouble: JobDone, tries: int) -> bool:
+    """Whether sending the job again is no use."""
+    return tries >= MOST_TRIES or trouble.reason in HOPELESS_TROUBLE
+
+
+def best_ratio(campaign: Campaign) -> float:
+    """The incumbent's speed against the baseline; 1.0 while that is the baseline."""
+    best = campaign.incumbent
+    return best.outcome.speed.ratio if best is not None and isinstance(best.outcome, Ranked) else 1.0
+
+
+def promotion_plan(campaign: Campaign, task: Task) -> promotion.Test:
+    """The next promotion test, fixed before it is run."""
+    assert campaign.baseline is not None, "the baseline is measured before any attempt"
+    settings, baseline = campaign.needed, campaign.baseline
+    return promotion.plan(campaign.tests + 1, settings.alpha, baseline.noise, baseline.timed_cases, settings.min_gain)
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """The stages of an attempt, with the ports they need. `home` is the campaign's stream."""
+
+    home: StreamId
+    task: Task
+    worker: Worker
+    blobs: BlobStore
+    stopwatch: Stopwatch
+
+    def stage(self, campaign: Campaign) -> Stage[Campaign]:
+        """The next stage of the attempt in flight."""
+        assert campaign.current is not None
+        match next_step(campaign, campaign.current):
+            case "admit":
+                return Decide("admit", self._on_current(self._admit))
+            case "give_up":
+                return Decide("give_up", self._on_current(self._give_up))
+            case "rank":
+                return Decide("rank", self._on_current(self._rank))
+            case _:
+                return self.evaluate()
+
+    def evaluate(self) -> Act[Campaign]:
+        """One worker job for the attempt in flight, or for the baseline while there is none."""
+        return Act("evaluate", self._intend, self._effect, self._settle)
+
+    # --- decisions
+
+    def _admit(self, campaign: Campaign, attempt: Attempt) -> Event:
+        if attempt.outside:
+            return AttemptRefused(attempt.id, "admission", Reason.OUTSIDE_EDITABLE, None, None)
+        for earlier in campaign.attempts:
+            if attempt.normal == earlier.normal or attempt.digest == earlier.digest:
+                return AttemptRefused(attempt.id, "admission", Reason.DUPLICATE, None, earlier.id)
+        return AttemptAdmitted(attempt.id)
+
+    def _rank(self, _: Campaign, attempt: Attempt) -> Event:
+        flight = attempt.outcome
+        assert isinstance(flight, InFlight)
+        modes: tuple[JobMode, ...] = ("full", "screen")
+        if flight.promotion is not None and flight.promotion.rival == BASELINE:
+            modes = ("promote",)  # measured again against the baseline: that number, never the lucky one
+        elif "confirm" in flight.done:
+            modes = ("confirm",)
+        mode = next(m for m in modes if m in flight.speeds)
+        speed = flight.speeds[mode]
+        return AttemptRanked(attempt.id, speed.ratio, speed.low, speed.high, mode)
+
+    def _give_up(self, _: Campaign, attempt: Attempt) -> Event:
+        assert isinstance(attempt.outcome, InFlight) and attempt.outcome.trouble is not None
+        trouble = attempt.outcome.trouble
+        return AttemptUndecided(attempt.id, trouble.reason or Reason.INFRASTRUCTURE, trouble.result)
+
+    def _on_current(self, decide: Callable[[Campaign, Attempt], Event]) -> Callable[[Campaign], Facts]:
+        def facts(campaign: Campaign) -> Facts:
+            assert campaign.current is not None
+            return {self.home: (decide(campaign, campaign.current),)}
+
+        return facts
+
+    # --- the worker job
+
+    def _intend(self, campaign: Campaign) -> IntentNamed:
+        if campaign.current is None:
+            number, mode, tries, blocks = BASELINE, "baseline", campaign.baseline_lost, BLOCKS["baseline"]
+        else:
+            flight = campaign.current.outcome
+            assert isinstance(flight, InFlight)
+            number, tries = campaign.current.id, flight.lost
+            mode = next_step(campaign, campaign.current)
+            blocks = BLOCKS[mode] if mode in ("screen", "full") else promotion_plan(campaign, self.task).blocks
+        # `/` would make folders of it on a spool
+        key = f"{self.home.partition('/')[2]}.a{number}.{mode}.{tries + 1}"
+        return IntentNamed("evaluate", EffectKey(key), {"attempt": str(number), "mode": mode, "blocks": str(blocks)})
+
+    def job(self, campaign: Campaign, intent: IntentNamed) -> WorkerJob:
+        """The job an intent stands for. The same intent gives the same job, before and after a kill."""
+        mode: JobMode = intent.args["mode"]  # type: ignore[assignment]  # written by _intend
+        number = int(intent.args["attempt"])
+        candidate = self.task.baseline if number == BASELINE else text_of(self.blobs, campaign.attempt(number).source)
+        rival = campaign.incumbent if mode == "promote" else None
+        sent: Mode = "promote" if mode == "confirm" else mode
+        return WorkerJob(
+            key=intent.key,
+            task_dir=self.task.folder,
+            candidate=candidate,
+            mode=sent,
+            seed=campaign.needed.seed * 1_000_003 + number,
+            pairs=int(intent.args["blocks"]),
+            rival=None if rival is None else text_of(self.blobs, rival.source),
+            seconds=self.task.job_seconds,
+            knobs={} if number == BASELINE else campaign.attempt(number).knobs,
+        )
+
+    def _effect(self, campaign: Campaign, intent: IntentNamed) -> Facts:
+        job = self.job(campaign, intent)
+        self.worker.submit(job)
+        result = self.worker.collect(job.key, job.seconds * 2)
+        if result is None:
+            result = could_not_run(job.key, Reason.TIMED_OUT, "The worker gave no answer in twice the job's time.")
+        return self._facts(campaign, intent, result)
+
+    def _settle(self, campaign: Campaign, intent: IntentNamed) -> Settled:
+        result = self.worker.collect(intent.key, 0.0)
+        if result is None:
+            return Settled("again")
+        return Settled("finished", self._facts(campaign, intent, result))
+
+    def _facts(self, campaign: Campaign, intent: IntentNamed, result: WorkerResult) -> Facts:
+        number = int(intent.args["attempt"])
+        mode: JobMode = intent.args["mode"]  # type: ignore[assignment]  # written by _intend
+        result = complete(self.task, mode, result)
+        done = keep_result(self.blobs, number, mode, result, self.stopwatch.lap())
+        if number == BASELINE:
+            return {self.home: (done, *self._baseline_facts(result))}
+        test = promotion_plan(campaign, self.task)
+        events = facts_of(self.task, campaign, number, mode, result, test, self.blobs)
+        if result.outcome != "could_not_run" and not events:
+            raise AssertionError("a result without a fact would be asked for again for ever")
+        return {self.home: (done, *events)}
+
+    def _baseline_facts(self, result: WorkerResult) -> tuple[Event, ...]:
+        event: BaselineMeasured | CampaignEnded | None = baseline_facts(self.task, result, self.blobs)
+        return () if event is None else (event,)

@@ -1,0 +1,233 @@
+"""The loop: pin the goal, measure the baseline, then ask and try until a budget is spent or the goal is reached.
+
+    goal pinned -> baseline measured -> (agent asked -> attempt's journey)* -> ended(why)
+
+Between any two steps a person's word from the inbox is taken up first. Nothing is kept outside the log: a killed
+campaign goes on by reading it, and time in which nothing ran does not count.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from headway.core.errors import HeadwayError
+from headway.core.events import Event, decode
+from headway.core.events_core import InboxTaken, PersonDecided
+from headway.core.events_tune import (
+    BudgetSet,
+    CampaignContinued,
+    CampaignEnded,
+    CampaignPaused,
+    CampaignSet,
+    GoalPinned,
+)
+from headway.core.journey import Decide, Journey, Stage, drive, fold
+from headway.core.names import StreamId
+from headway.core.ports.agent import Agent
+from headway.core.ports.blobs import BlobStore
+from headway.core.ports.clock import Clock
+from headway.core.ports.log import EventLog, one
+from headway.core.ports.worker import Worker
+from headway.core.reasons import Reason
+from headway.core.task import Task
+from headway.tune.asking import Asking
+from headway.tune.attempt_journey import Attempts, is_over
+from headway.tune.context import Renderer
+from headway.tune.evidence import Stopwatch, text_of
+from headway.tune.fold import apply
+from headway.tune.goal import goal_block
+from headway.tune.sameness import digest_of
+from headway.tune.state import Campaign, Ranked
+
+MOST_AGENT_FAILURES = 5
+"""Agent calls in a row that may fail through the provider's or the program's fault."""
+MOST_UNDECIDED = 3
+"""Attempts in a row that may end undecided before the worker counts as gone."""
+
+
+def home_of(campaign_id: str) -> StreamId:
+    """The campaign's stream."""
+    return StreamId(f"campaign/{campaign_id}")
+
+
+def inbox_of(campaign_id: str) -> StreamId:
+    """Where a person leaves a word for a running campaign."""
+    return StreamId(f"inbox/{campaign_id}")
+
+
+def read(log: EventLog, campaign_id: str) -> Campaign:
+    """The campaign as its log tells it. Raises HeadwayError if there is none of that name."""
+    journey = Journey(home_of(campaign_id), Campaign(), apply, lambda _: None, {})
+    progress = fold(journey, log.read(journey.home))
+    if progress.version == 0:
+        raise HeadwayError(f"There is no campaign {campaign_id!r} here.", "See `headway tune show --all`.")
+    return progress.state
+
+
+@dataclass(frozen=True)
+class Start:
+    """What `tune run` decides once and for all, beside the task."""
+
+    agent: str
+    seed: int
+    context_budget: int
+    alpha: float
+    min_gain: float
+    budget: BudgetSet
+    agent_args: dict[str, str]
+
+
+def open_campaign(log: EventLog, blobs: BlobStore, campaign_id: str, task: Task, start: Start) -> None:
+    """Pin the goal and the rules: the first append of the stream. Raises StaleWrite if the campaign exists."""
+    goal = goal_block(task)
+    settings = CampaignSet(
+        task.id,
+        str(task.folder),
+        task.digest,
+        start.agent,
+        start.seed,
+        start.context_budget,
+        start.alpha,
+        start.min_gain,
+        start.agent_args,
+    )
+    log.append(one(home_of(campaign_id), 0, GoalPinned(blobs.put(goal), digest_of(goal)), settings, start.budget))
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A campaign with its ports: `run` drives it as far as it goes."""
+
+    id: str
+    task: Task
+    log: EventLog
+    blobs: BlobStore
+    agent: Agent
+    worker: Worker
+    clock: Clock
+
+    def run(self, watch: Callable[[Campaign], None] = lambda _: None) -> Campaign:
+        """Go on until it ends or is paused. `watch` sees every state on the way. Settles what a kill left open.
+
+        Raises HeadwayError if the task's folder is no longer the one that the campaign was started with.
+        """
+        stopwatch = Stopwatch.started(self.clock.monotonic)
+        before = read(self.log, self.id)
+        self._check_task(before)
+        home = home_of(self.id)
+        goal = text_of(self.blobs, before.goal.goal) if before.goal else ""
+        renderer = Renderer(self.task, goal, CachedTexts(self.blobs), before.needed.context_budget)
+        attempts = Attempts(home, self.task, self.worker, self.blobs, stopwatch)
+        asking = Asking(home, self.task, self.agent, self.blobs, renderer, stopwatch)
+        evaluate, ask = attempts.evaluate(), asking.ask()
+
+        def next_stage(state: Campaign) -> Stage[Campaign] | None:
+            if words := self._inbox(state):
+                return Decide("inbox", lambda _: {home: take(self.id, words)})
+            if state.ended is not None or state.paused:
+                return None
+            if state.current is not None:
+                return attempts.stage(state)
+            if (end := why_end(state, self.task)) is not None:
+                return Decide("end", lambda _: {home: (end,)})
+            return evaluate if state.baseline is None else ask
+
+        def until(state: Campaign) -> bool:
+            watch(state)
+            return False
+
+        journey = Journey(home, Campaign(), apply, next_stage, {"evaluate": evaluate, "ask": ask})
+        return drive(journey, self.log, until=until)
+
+    def _inbox(self, state: Campaign) -> tuple[tuple[int, PersonDecided], ...]:
+        records = self.log.read(inbox_of(self.id), after=state.inbox)
+        words = ((record.version, decode(record.type, record.payload)) for record in records)
+        return tuple((version, word) for version, word in words if isinstance(word, PersonDecided))
+
+    def _check_task(self, state: Campaign) -> None:
+        if state.needed.task_digest != self.task.digest:
+            raise HeadwayError(
+                f"The folder of the task {self.task.id} has changed since this campaign began.",
+                "Put it back, or start a new campaign on the changed task.",
+            )
+
+
+class CachedTexts:
+    """Texts of blobs, kept while a process lives: a context reads hundreds of hypotheses, each the same for ever."""
+
+    def __init__(self, blobs: BlobStore, most: int = 4096) -> None:
+        self._blobs = blobs
+        self._kept: dict[str, str] = {}
+        self._most = most
+
+    def __call__(self, blob: str) -> str:
+        from headway.core.names import BlobId
+
+        if blob not in self._kept:
+            if len(self._kept) >= self._most:
+                del self._kept[next(iter(self._kept))]
+            self._kept[blob] = text_of(self._blobs, BlobId(blob))
+        return self._kept[blob]
+
+
+def why_end(state: Campaign, task: Task) -> CampaignEnded | None:
+    """Why no further attempt is begun; None: go on. A budget counts from the campaign's first event."""
+    if state.baseline is None:
+        trouble = state.trouble
+        if trouble is not None and is_over(trouble, state.baseline_lost):
+            return CampaignEnded("could_not_run", "", trouble.reason, trouble.result)
+        return None
+    if state.undecided >= MOST_UNDECIDED:
+        return CampaignEnded("could_not_run", "worker", Reason.INFRASTRUCTURE, None)
+    if state.agent_failures >= MOST_AGENT_FAILURES:
+        return CampaignEnded("could_not_run", "agent", Reason.INFRASTRUCTURE, state.asides[-1].text)
+    best = state.incumbent
+    if task.target_ratio and best is not None and isinstance(best.outcome, Ranked):
+        if best.outcome.speed.low >= task.target_ratio:
+            return CampaignEnded("goal_reached", "", None, None)
+    if state.exhausted:
+        return CampaignEnded("exhausted", "", None, None)
+    spent, budget = state.spent, state.budget
+    limits = {
+        "attempts": (spent.attempts, budget.attempts),
+        "calls": (spent.calls, budget.calls),
+        "seconds": (spent.seconds, budget.seconds),
+        "tokens": (spent.tokens, budget.tokens),
+        "money": (spent.money, budget.money),
+    }
+    for name, (used, limit) in limits.items():
+        if limit is not None and used >= limit:
+            return CampaignEnded("budget_spent", name, Reason.BUDGET, None)
+    if budget.stall is not None and spent.stall >= budget.stall:
+        return CampaignEnded("stalled", "stall", Reason.BUDGET, None)
+    return None
+
+
+def take(campaign_id: str, words: Iterable[tuple[int, PersonDecided]]) -> tuple[Event, ...]:
+    """The facts that a person's words amount to, with the mark that they were taken up."""
+    events: list[Event] = []
+    last = 0
+    for version, word in words:
+        last = version
+        match word.verb:
+            case "stop":
+                events.append(CampaignEnded("stopped", word.by, None, None))
+            case "pause":
+                events.append(CampaignPaused(word.by))
+            case "resume":
+                events.append(CampaignContinued(word.by))
+            case _:
+                pass  # verbs of other rooms mean nothing here; the mark below keeps them from being read for ever
+    return (*events, InboxTaken(inbox_of(campaign_id), last))
+
+
+def go_on(log: EventLog, campaign_id: str, by: str, budget: BudgetSet | None) -> None:
+    """`tune resume`: lift a pause or an end, and set a new budget if one is given. The caller holds the writer lock."""
+    state = read(log, campaign_id)
+    home = home_of(campaign_id)
+    events: list[Event] = []
+    if budget is not None and budget != state.budget:
+        events.append(budget)
+    if state.paused or state.ended is not None:
+        events.append(CampaignContinued(by))
+    if events:
+        log.append(one(home, log.heads(home)[home], *events))

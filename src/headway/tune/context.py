@@ -1,0 +1,310 @@
+"""What the agent sees: a projection of the campaign under a token budget. Pure, given the texts of blobs.
+
+Order: goal (verbatim), where we stand, incumbent, ledger (groups, then strategies in full), the newest turns whole.
+Nothing is ever lost from sight: what has no room in full is in a listed group, and `recall` resolves both. What was
+folded stays folded (`full_from`, `group_size` and `tail_from` never fall), so compaction cannot loop.
+"""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headway.core.errors import HeadwayError
+from headway.core.task import Task
+from headway.tune.ledger import (
+    HYPOTHESIS_CHARACTERS,
+    Group,
+    Texts,
+    attempts_of,
+    cut,
+    entry,
+    evidence_text,
+    group_line,
+    groups_below,
+    is_open,
+    outcome_text,
+    recall,
+)
+from headway.tune.sameness import digest_of
+from headway.tune.state import Aside, Attempt, Campaign, Ranked, Strategy
+
+RENDERER = 1
+"""Raised whenever the same state would be rendered in other words."""
+DEFAULT_BUDGET = 32_000
+FLOOR_BUDGET = 8_000
+BYTES_PER_TOKEN = 3
+NEWEST_IN_FULL = 200
+SMALLEST_GROUP = 25
+SHARES = {"goal": 0.20, "incumbent": 0.30, "groups": 0.10, "ledger": 0.20}
+"""Of the budget, at most; the newest turns get what is left."""
+SLACK = 0.75
+"""When a part no longer fits it is cut to this share of its room, so that it is cut rarely and not at every turn."""
+STAGNATION = 20
+"""Attempts without a promotion after which the context says so and lists what was never tried."""
+TURN_SHARE = 0.10
+"""Of the budget that one turn's change may take; the rest of it is left to `recall`."""
+MOST_TURNS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A rendered context and how it was cut; see `ContextShown`."""
+
+    text: str
+    tokens: int
+    full_from: int
+    group_size: int
+    tail_from: int
+    ledger: str
+    """The part of `text` that lists strategies and groups, apart, so that no agent's words can pass for entries."""
+
+
+def count_tokens(text: str) -> int:
+    """ceil(bytes / 3): never fewer than a provider counts, and needs none."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+
+
+@dataclass
+class Renderer:
+    """Renders contexts of one campaign. Holds only caches: a fresh one renders the same bytes."""
+
+    task: Task
+    goal: str
+    texts: Texts
+    budget: int
+
+    def __post_init__(self) -> None:
+        self._lines: dict[tuple[int, int, int], str] = {}
+        self._diffs: dict[int, str] = {}
+        self._turn_room = int(self.budget * BYTES_PER_TOKEN * TURN_SHARE)
+        if self.budget < FLOOR_BUDGET:
+            raise HeadwayError(
+                f"A context budget of {self.budget} tokens is below the floor of {FLOOR_BUDGET}.",
+                f"Give at least --context-budget {FLOOR_BUDGET}.",
+            )
+        if count_tokens(self.goal) > self.budget * SHARES["goal"]:
+            raise HeadwayError(
+                f"The goal of {self.task.id} alone takes {count_tokens(self.goal)} of {self.budget} tokens.",
+                "Shorten the task's goal or raise --context-budget.",
+            )
+
+    def render(self, state: Campaign) -> Shown:
+        """The context of the next agent call. Raises AssertionError if its own check finds anything missing."""
+        room = self.budget * BYTES_PER_TOKEN
+        head = self.goal + "\n" + self._standing(state)
+        incumbent = self._incumbent(state, int(room * SHARES["incumbent"]))
+        full, full_from = self._full_entries(state, int(room * SHARES["ledger"]))
+        lines, size = self._group_lines(state, full_from, int(room * SHARES["groups"]))
+        ledger = "\n".join(["", "## Ledger of strategies", *lines, *full]) + "\n"
+        ask = f"\n## Now\nPropose one candidate ({self.task.candidate_file}) with its hypothesis in one sentence.\n"
+        left = room - sum(map(_bytes, (head, incumbent, ledger, ask)))
+        tail, tail_from = self._tail(state, left)
+        text = head + incumbent + ledger + tail + ask
+        shown = Shown(text, count_tokens(text), full_from, size, tail_from, ledger)
+        problems = check(shown, state, self.goal, self.budget, self.texts)
+        if problems:
+            raise AssertionError("the context lost something: " + "; ".join(problems))
+        return shown
+
+    def _standing(self, state: Campaign) -> str:
+        lines = ["## Where we stand", *budget_lines(state)]
+        best = state.incumbent
+        if best is not None and isinstance(best.outcome, Ranked):
+            speed = best.outcome.speed
+            lines.append(
+                f"Incumbent: A{best.id} (S{best.strategy}), {speed.ratio:.3f} times the baseline "
+                f"[{speed.low:.3f}, {speed.high:.3f}], re-measured; source sha256 {best.digest[:16]}."
+            )
+        else:
+            lines.append("Incumbent: the baseline; nothing was promoted yet.")
+        for number in state.promotions[-6:-1]:
+            lines.append(f"Before it: A{number}, {outcome_text(state.attempt(number))}")
+        if state.spent.stall >= STAGNATION:
+            lines.append(f"No promotion in the last {state.spent.stall} attempts. The goal stands as it is.")
+            lines += untried(state, self.task)
+        return "\n".join(lines) + "\n"
+
+    def _incumbent(self, state: Campaign, room: int) -> str:
+        best = state.incumbent
+        name, source = (f"A{best.id}", self.texts(best.source)) if best else ("the baseline", self.task.baseline)
+        profile = ""
+        if best is not None and isinstance(best.outcome, Ranked) and best.outcome.profile is not None:
+            profile = "Profile: " + _cut_bytes(self.texts(best.outcome.profile), room // 4) + "\n"
+        pointer = f"recall {name}" if best else "it is the task's baseline"
+        body = _cut_bytes(source, room - _bytes(profile) - 120, f"… (cut; {pointer} for the whole)")
+        return f"\n## Source of the incumbent ({name})\n{body.rstrip()}\n{profile}"
+
+    def _full_entries(self, state: Campaign, room: int) -> tuple[list[str], int]:
+        newest = len(state.strategies)
+        start = max(state.full_from, newest - NEWEST_IN_FULL + 1, 1)
+        older = [entry(state, s, self.texts) for s in open_before(state, start)]
+        texts = [entry(state, s, self.texts) for s in state.strategies[start - 1 :]]
+        sizes = [_bytes(text) + 1 for text in texts]
+        total = sum(sizes) + sum(_bytes(text) + 1 for text in older)
+        if total > room:
+            dropped = 0
+            while dropped < len(sizes) - 1 and total > room * SLACK:
+                total -= sizes[dropped]
+                dropped += 1
+            start += dropped
+            texts = texts[dropped:]
+            older = [entry(state, s, self.texts) for s in open_before(state, start)]
+        return [*older, *texts], start
+
+    def _group_lines(self, state: Campaign, full_from: int, room: int) -> tuple[list[str], int]:
+        size = max(state.group_size, SMALLEST_GROUP)
+        while True:
+            lines = [self._group_line(state, g.first, g.last) for g in groups_below(full_from, size)]
+            if len(lines) <= 1 or sum(_bytes(line) + 1 for line in lines) <= room:
+                return lines, size
+            size *= 2
+
+    def _group_line(self, state: Campaign, first: int, last: int) -> str:
+        count = sum(len(s.attempts) for s in state.strategies[first - 1 : last])
+        if (first, last, count) not in self._lines:
+            line = group_line(state, Group(first, last))
+            if state.current is not None and first <= state.current.strategy <= last:
+                return line
+            self._lines[first, last, count] = line
+        return self._lines[first, last, count]
+
+    def _tail(self, state: Campaign, room: int) -> tuple[str, int]:
+        title = "\n## The newest turns\n"
+        turns = [turn for turn in newest_turns(state) if turn.call >= state.tail_from]
+        texts = [self.turn_text(state, turn) for turn in turns]
+        fit = _how_many_fit(texts, room - _bytes(title))
+        if fit < len(texts):
+            fit = max(_how_many_fit(texts, int((room - _bytes(title)) * SLACK)), min(fit, 1))
+        if not fit:
+            return "", state.tail_from
+        return title + "".join(reversed(texts[:fit])), max(turns[fit - 1].call, state.tail_from)
+
+    def turn_text(self, state: Campaign, turn: Attempt | Aside) -> str:
+        """A turn whole: what was proposed and what came of it, never one without the other."""
+        if isinstance(turn, Aside):
+            wanted = " ".join(turn.wanted)
+            answer = _cut_bytes(self.texts(turn.text), 2 * self._turn_room, "… (cut; recall fewer at a time)")
+            return f"call {turn.call}: {turn.kind} {wanted}\n{answer.rstrip()}\n"
+        hypothesis = cut(self.texts(turn.hypothesis), HYPOTHESIS_CHARACTERS)
+        builds = "the baseline" if turn.parent is None else f"A{turn.parent}"
+        lines = [
+            f"call {turn.call}: A{turn.id} (S{turn.strategy}), builds on {builds}: {hypothesis}",
+            self._diff(state, turn),
+            f"result: {outcome_text(turn)}",
+        ]
+        if evidence := evidence_text(turn, self.texts):
+            lines.append(f"evidence: {evidence}")
+        if turn.resembles is not None:
+            earlier = state.strategies[turn.resembles - 1]
+            newest = list(attempts_of(state, earlier))[-1]
+            lines.append(f"S{earlier.id} was nearly the same and failed: {outcome_text(newest)}")
+        return "\n".join(line for line in lines if line) + "\n"
+
+    def _diff(self, state: Campaign, turn: Attempt) -> str:
+        if turn.id not in self._diffs:
+            parent = self.task.baseline if turn.parent is None else self.texts(state.attempt(turn.parent).source)
+            diff = difflib.unified_diff(parent.splitlines(), self.texts(turn.source).splitlines(), lineterm="", n=1)
+            text = "\n".join(list(diff)[2:])
+            self._diffs[turn.id] = _cut_bytes(text, self._turn_room, f"… (cut; recall A{turn.id} for the whole)")
+        return self._diffs[turn.id]
+
+
+def budget_lines(state: Campaign) -> list[str]:
+    """What is left of each budget, from what was used."""
+    spent, budget = state.spent, state.budget
+    rows = [
+        ("attempts", spent.attempts, budget.attempts),
+        ("tool calls", spent.calls, budget.calls),
+        ("seconds", round(spent.seconds), None if budget.seconds is None else round(budget.seconds)),
+        ("tokens", spent.tokens, budget.tokens),
+        ("money", round(spent.money, 2), budget.money),
+        ("attempts without a promotion", spent.stall, budget.stall),
+    ]
+    shown = [f"{used} of {limit} {name}" for name, used, limit in rows if limit is not None]
+    return [f"Budget used: {', '.join(shown) or 'no limits'}."]
+
+
+def untried(state: Campaign, task: Task) -> list[str]:
+    """Directions nobody went: values of structural knobs without an attempt, and pairs of gains not yet combined."""
+    lines = []
+    attempts = [*state.attempts, *([state.current] if state.current else [])]
+    for knob in task.knobs:
+        missing = [str(v) for v in knob.values if all(a.knobs.get(knob.name) != v for a in attempts)]
+        if missing:
+            lines.append(f"Untried: {knob.name} = {', '.join(missing)} ({knob.help})")
+    ranked = sorted(
+        (a.outcome.speed.ratio, a.strategy)
+        for a in attempts
+        if isinstance(a.outcome, Ranked) and a.outcome.speed.low > 1
+    )
+    best = list(dict.fromkeys(strategy for _, strategy in reversed(ranked)))[:2]
+    if len(best) == 2:
+        lines.append(f"Untried: what S{best[0]} and S{best[1]} have in common with neither's loss, or both at once.")
+    return lines or ["Untried: everything that is not in the ledger below."]
+
+
+def open_before(state: Campaign, start: int) -> list[Strategy]:
+    """Open strategies older than `start`: they stay in full."""
+    numbers = set()
+    for attempt in (state.current, state.incumbent):
+        if attempt is not None:
+            numbers.add(attempt.strategy)
+    return [state.strategies[n - 1] for n in sorted(numbers) if n < start and is_open(state, state.strategies[n - 1])]
+
+
+def newest_turns(state: Campaign) -> list[Attempt | Aside]:
+    """Turns that have a result, newest first: a proposal under way has none yet."""
+    turns: list[Attempt | Aside] = [*state.attempts[-MOST_TURNS:], *state.asides[-MOST_TURNS:]]
+    return sorted(turns, key=lambda turn: -turn.call)[:MOST_TURNS]
+
+
+def check(shown: Shown, state: Campaign, goal: str, budget: int, texts: Texts) -> list[str]:
+    """What a context must not lack, whatever was cut; empty if all is there."""
+    problems = []
+    if not shown.text.startswith(goal):
+        problems.append("the goal is not its first block")
+    if state.goal is not None and digest_of(goal) != state.goal.digest:
+        problems.append("the goal is not the one that was pinned")
+    if shown.tokens > budget:
+        problems.append(f"{shown.tokens} tokens are over the budget of {budget}")
+    if state.incumbent is not None and state.incumbent.digest[:16] not in shown.text:
+        problems.append("the incumbent is missing")
+    if budget_lines(state)[0] not in shown.text:
+        problems.append("the budget is missing")
+    names = {line.split(":", 1)[0] for line in shown.ledger.splitlines() if line.startswith("S")}
+    groups = groups_below(shown.full_from, shown.group_size)
+    problems += [f"group {group.name} is not listed" for group in groups if group.name not in names]
+    covered = groups[-1].last if groups else 0
+    if covered != shown.full_from - 1:
+        problems.append("groups and strategies in full leave a hole")
+    whole = range(shown.full_from, len(state.strategies) + 1)
+    problems += [f"strategy S{number} is neither shown nor in a group" for number in whole if f"S{number}" not in names]
+    if groups and not recall(state, groups[0].name, texts):
+        problems.append(f"{groups[0].name} cannot be recalled")
+    return problems
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _cut_bytes(text: str, room: int, mark: str = "…") -> str:
+    """Whole lines from the start, at most `room` bytes, visibly cut."""
+    if _bytes(text) <= room:
+        return text
+    kept: list[str] = []
+    left = room - _bytes(mark) - 1
+    for line in text.splitlines():
+        left -= _bytes(line) + 1
+        if left < 0:
+            break
+        kept.append(line)
+    return "\n".join([*kept, mark])
+
+
+def _how_many_fit(texts: Sequence[str], room: int) -> int:
+    for count, text in enumerate(texts):
+        room -= _bytes(text)
+        if room < 0:
+            return count
+    return len(texts)

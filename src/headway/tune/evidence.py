@@ -1,0 +1,199 @@
+"""From a worker's raw answer to facts: runs the gates over it in order and keeps what they were decided on as blobs."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from headway.core.events import Event
+from headway.core.events_tune import (
+    AttemptCorrect,
+    AttemptMeasured,
+    AttemptRefused,
+    BaselineMeasured,
+    CampaignEnded,
+    JobDone,
+    JobMode,
+    Phase,
+    PromotionDecided,
+)
+from headway.core.gates import NotDecided, Refused
+from headway.core.names import BlobId, EffectKey
+from headway.core.ports.blobs import BlobStore
+from headway.core.ports.worker import WorkerRefusal, WorkerResult
+from headway.core.reasons import Reason
+from headway.core.task import Task
+from headway.tune.measure import promotion
+from headway.tune.measure.correctness import correct, worst_of
+from headway.tune.measure.floor import above_floor
+from headway.tune.measure.timing import BadSamples, noise_of, ratio_of
+from headway.tune.state import BASELINE, Campaign
+
+ADMISSION = frozenset(
+    {
+        Reason.SYNTAX,
+        Reason.NO_ENTRY,
+        Reason.BANNED_IMPORT,
+        Reason.BANNED_CALL,
+        Reason.DUPLICATE,
+        Reason.OUTSIDE_EDITABLE,
+        Reason.TAMPERED,
+    }
+)
+TIMING = frozenset({Reason.TIMING_DISAGREES, Reason.BELOW_FLOOR})
+
+
+@dataclass
+class Stopwatch:
+    """Wall-clock seconds *used*: the time between two laps of one process, whatever the calendar does meanwhile."""
+
+    monotonic: Callable[[], float]
+    last: float
+
+    @classmethod
+    def started(cls, monotonic: Callable[[], float]) -> "Stopwatch":
+        """Begin now."""
+        return cls(monotonic, monotonic())
+
+    def lap(self) -> float:
+        """Seconds since the last lap."""
+        now = self.monotonic()
+        spent, self.last = max(now - self.last, 0.0), now
+        return round(spent, 6)
+
+
+def text_of(blobs: BlobStore, blob: BlobId) -> str:
+    """A blob as text; bytes that are no UTF-8 survive as surrogates."""
+    return blobs.get(blob).decode("utf-8", "surrogateescape")
+
+
+def could_not_run(key: str, reason: Reason, message: str) -> WorkerResult:
+    """The answer of a worker that gave none."""
+    return WorkerResult(key, "could_not_run", WorkerRefusal(reason, message, ""), (), (), False, {}, "", (), {}, {}, "")
+
+
+def complete(task: Task, mode: JobMode, result: WorkerResult) -> WorkerResult:
+    """The answer, or a "could not run" in its place if it says "measured" and left out cases that `mode` asks for."""
+    if result.outcome == "measured" and isinstance(verdict := correct(task, mode, result.cases), NotDecided):
+        return could_not_run(result.key, verdict.reason, verdict.message)
+    return result
+
+
+def keep_result(blobs: BlobStore, attempt: int, mode: JobMode, result: WorkerResult, seconds: float) -> JobDone:
+    """Store the whole answer, and name it."""
+    body = json.dumps(asdict(result), sort_keys=True, default=str, ensure_ascii=False, separators=(",", ":"))
+    spent = {name: float(result.seconds.get(name, 0.0)) for name in ("compile", "correct", "measure")}
+    return JobDone(
+        attempt,
+        mode,
+        EffectKey(result.key),
+        result.outcome,
+        _reason(result.refusal.code) if result.refusal is not None and result.outcome == "could_not_run" else None,
+        blobs.put(body.encode("utf-8", "surrogatepass")),
+        seconds,
+        round(spent["compile"], 6),
+        round(spent["correct"], 6),
+        round(spent["measure"], 6),
+    )
+
+
+def facts_of(
+    task: Task,
+    campaign: Campaign,
+    attempt: int,
+    mode: JobMode,
+    result: WorkerResult,
+    test: promotion.Test,
+    blobs: BlobStore,
+) -> tuple[Event, ...]:
+    """What a job's answer means for the attempt; empty if the worker could not run it."""
+    if result.outcome == "could_not_run":
+        return ()
+    if result.outcome == "refused":
+        return (_refused_by_worker(attempt, result, blobs),)
+    verdict = correct(task, mode, result.cases)
+    if isinstance(verdict, Refused):
+        return (_refusal(attempt, "correctness", verdict, blobs),)
+    floor = above_floor(task, result.samples)
+    if isinstance(floor, Refused):
+        return (_refusal(attempt, "timing", floor, blobs),)
+    try:
+        ratio = ratio_of(result.samples, seed=campaign.needed.seed * 1_000_003 + attempt)
+        decided = promotion.decide(result.samples, test) if mode == "promote" else None
+    except BadSamples as bad:
+        told = Refused(Reason.NOT_FINITE, f"The measurement is no number: {bad}.", "Look at the task's metric.")
+        return (_refusal(attempt, "timing", told, blobs),)
+    rival = campaign.promotions[-1] if mode == "promote" and campaign.promotions else BASELINE
+    held_out = sum(fact.held_out for fact in result.cases)
+    profile = blobs.put(result.profile) if result.profile else None
+    facts: list[Event] = [
+        AttemptCorrect(attempt, mode, len(result.cases), held_out, worst_of(result.cases)),
+        AttemptMeasured(
+            attempt, mode, rival, ratio.point, ratio.low, ratio.high, ratio.blocks, result.estimate, profile
+        ),
+    ]
+    if decided is not None:
+        reason = decided.verdict.reason if isinstance(decided.verdict, Refused) else None
+        facts.append(
+            PromotionDecided(
+                attempt,
+                test.number,
+                rival,
+                reason is None,
+                reason,
+                decided.ratio,
+                decided.bound,
+                test.blocks,
+                test.alpha,
+            )
+        )
+    return tuple(facts)
+
+
+def baseline_facts(task: Task, result: WorkerResult, blobs: BlobStore) -> BaselineMeasured | CampaignEnded | None:
+    """The noise of the baseline against itself, or the end of a task that cannot be trusted; None: try again."""
+    if result.outcome == "could_not_run":
+        return None
+    if result.outcome == "refused":
+        assert result.refusal is not None
+        told = f"{result.refusal.message} {result.refusal.next}".strip()
+        return CampaignEnded("task_refused", "", _reason(result.refusal.code), blobs.put(told))
+    verdict = correct(task, "baseline", result.cases)
+    if isinstance(verdict, Refused):
+        told = f"The baseline fails the task's own cases: {verdict.message}"
+        return CampaignEnded("task_refused", "", verdict.reason, blobs.put(told))
+    try:
+        noise = noise_of(result.samples)
+    except BadSamples as bad:
+        return CampaignEnded("task_refused", "", Reason.NOT_FINITE, blobs.put(f"The metric is no number: {bad}."))
+    return BaselineMeasured(noise, len(result.samples), result.estimate)
+
+
+def machine_refusal(result: dict[str, Any]) -> str:
+    """The words of a stored answer's refusal; "" if it has none."""
+    refusal = result.get("refusal") or {}
+    return f"{refusal.get('message', '')} {refusal.get('next', '')}".strip()
+
+
+def _refused_by_worker(attempt: int, result: WorkerResult, blobs: BlobStore) -> AttemptRefused:
+    assert result.refusal is not None, "a refused result carries its refusal"
+    reason = _reason(result.refusal.code)
+    told = Refused(reason, result.refusal.message, result.refusal.next)
+    phase: Phase = "correctness"
+    if reason in ADMISSION:
+        phase = "admission"
+    elif reason in TIMING:
+        phase = "timing"
+    elif reason is Reason.COMPILE_FAILED or ("compile" in result.seconds and "correct" not in result.seconds):
+        phase = "compile"
+    return _refusal(attempt, phase, told, blobs)
+
+
+def _refusal(attempt: int, at: Phase, refused: Refused, blobs: BlobStore) -> AttemptRefused:
+    words = f"{refused.message}\n{refused.next}".strip()
+    return AttemptRefused(attempt, at, refused.reason, blobs.put(words), None)
+
+
+def _reason(code: str) -> Reason:
+    """A worker newer than this headway may know codes that it does not: they count as trouble of the machine."""
+    return Reason(code) if code in set(Reason) else Reason.INFRASTRUCTURE
