@@ -6,8 +6,7 @@ An event class carries `TYPE = "<room>.<fact>.v<N>"`. A changed meaning is a new
 import functools
 import json
 import re
-import types
-from typing import Any, Union, get_args
+from typing import Any, get_args
 
 from headway.core.errors import HeadwayError
 from headway.core.events_core import CoreEvent
@@ -73,12 +72,7 @@ def _storable(payload: str) -> str:
 def _event_types() -> dict[str, type[Any]]:
     members: dict[str, type[Any]] = {}
     for union in (CoreEvent, SyncEvent, ValidateEvent, TuneEvent):
-        classes = (
-            get_args(union)
-            if isinstance(union, types.UnionType) or getattr(union, "__origin__", None) is Union
-            else (union,)
-        )
-        for cls in classes:
+        for cls in get_args(union):
             assert cls.TYPE not in members, f"two events share the type {cls.TYPE}"
             members[cls.TYPE] = cls
     return members

@@ -45,6 +45,10 @@ class CampaignSet:
     """Chance, over the whole campaign, that anything is promoted that is not faster."""
     min_gain: float
     """The smallest gain the promotion test is sized to find, e.g. 0.02."""
+    folder: str
+    """Where people find what it made; the log does not depend on it."""
+    purpose: Literal["campaign", "evaluate"] = "campaign"
+    """`evaluate`: one candidate through every gate, no baseline run, no screening, nothing promoted."""
     agent_args: dict[str, str] = field(default_factory=dict)
 
 
@@ -87,6 +91,8 @@ class ContextShown:
     renderer: int
     tokens: int
     goal: Digest
+    budget: int
+    """Tokens it was allowed; less than the campaign's after a provider said that a context was too long."""
     full_from: int
     group_size: int
     tail_from: int
@@ -121,29 +127,41 @@ class Proposed:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
-    """The agent asked to see folded entries, and this is what it will see in its next context."""
+class DeskAsked:
+    """While it thought, the agent asked for something that compaction had folded away, and this was the answer."""
 
-    TYPE: ClassVar[str] = "tune.recalled.v1"
+    TYPE: ClassVar[str] = "tune.desk.v1"
     call: int
-    wanted: tuple[str, ...]
+    question: str
+    subject: str
     answer: BlobId
-    tokens: int
-    money: float
-    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTrouble:
+    """Something went wrong between agent and provider, and was dealt with by policy."""
+
+    TYPE: ClassVar[str] = "tune.trouble.v1"
+    call: int
+    kind: str
+    detail: BlobId
+    waited_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class NothingProposed:
-    """The agent had nothing, or failed; `kind` says which."""
+    """The agent had nothing, or failed; `kind` says which (see `core/ports/agent.py`)."""
 
     TYPE: ClassVar[str] = "tune.nothing.v1"
     call: int
-    kind: Literal["exhausted", "declined", "provider_error", "timed_out", "malformed", "died"]
+    kind: Literal["exhausted", "declined", "provider_error", "timed_out", "malformed", "died", "context_overflow"]
+    permanent: bool
+    """Asking again cannot help."""
     message: BlobId
     tokens: int
     money: float
     seconds: float
+    transcript: BlobId | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +309,8 @@ TuneEvent = (
     | BaselineMeasured
     | ContextShown
     | Proposed
-    | Recalled
+    | DeskAsked
+    | AgentTrouble
     | NothingProposed
     | AttemptAdmitted
     | JobDone

@@ -1,25 +1,26 @@
 """One agent call: render the context, keep it, ask, and turn the answer into facts.
 
 The context is stored before the intent that names it, so what the agent saw is known even if the call is killed. A
-call without a recorded answer is asked again; both intents stay in the log.
+call without a recorded answer is asked again; both intents stay in the log. While it thinks, the agent may ask the
+desk for what compaction folded away; each question is a fact and counts as a tool call.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headway.core.errors import HeadwayError
 from headway.core.events import Event
 from headway.core.events_core import IntentNamed
-from headway.core.events_tune import ContextShown, NothingProposed, Proposed, Recalled
+from headway.core.events_tune import AgentTrouble, ContextShown, NothingProposed, Proposed
 from headway.core.journey import Act, Facts, Settled
 from headway.core.names import BlobId, EffectKey, StreamId
-from headway.core.ports.agent import Agent, AgentLimits, Asked, NoProposal, Proposal, Request
+from headway.core.ports.agent import Agent, AgentLimits, NoProposal, Proposal, Request
 from headway.core.ports.blobs import BlobStore
 from headway.core.task import Task
 from headway.tune.context import RENDERER, Renderer
+from headway.tune.desk import LedgerDesk
 from headway.tune.evidence import Stopwatch, text_of
-from headway.tune.ledger import failed, outcome_text, recall
+from headway.tune.ledger import failed, outcome_text
 from headway.tune.sameness import digest_of, nearest, normal_digest, same_words, words
 from headway.tune.state import Campaign, Ranked, Refusal, Strategy
 
@@ -51,6 +52,7 @@ class Asking:
             "call": str(call),
             "context": self.blobs.put(shown.text.encode("utf-8", "surrogatepass")),
             "tokens": str(shown.tokens),
+            "budget": str(shown.budget),
             "full_from": str(shown.full_from),
             "group_size": str(shown.group_size),
             "tail_from": str(shown.tail_from),
@@ -58,10 +60,14 @@ class Asking:
         return IntentNamed("ask", EffectKey(f"{self.home.partition('/')[2]}.ask.{call}"), args)
 
     def _effect(self, campaign: Campaign, intent: IntentNamed) -> Facts:
-        answer = self.agent.propose(self.request(campaign, intent))
-        return {self.home: (self._shown(campaign, intent), self._fact(campaign, int(intent.args["call"]), answer))}
+        call = int(intent.args["call"])
+        desk = LedgerDesk(campaign, call, self.renderer.texts, self.blobs)
+        answer = self.agent.propose(self.request(campaign, intent, desk))
+        troubles = [AgentTrouble(call, i.kind, self._put(i.detail), i.waited_seconds) for i in answer.incidents]
+        facts = (self._shown(campaign, intent), *desk.asked, *troubles, self._fact(campaign, call, answer))
+        return {self.home: facts}
 
-    def request(self, campaign: Campaign, intent: IntentNamed) -> Request:
+    def request(self, campaign: Campaign, intent: IntentNamed, desk: LedgerDesk) -> Request:
         """What the agent is given: the context as stored, the incumbent's source, and small facts for `search`."""
         best = campaign.incumbent
         source = self.task.baseline if best is None else text_of(self.blobs, best.source)
@@ -81,6 +87,7 @@ class Asking:
                 "trials": json.dumps(trials(campaign)),
                 "parent": "" if best is None else f"A{best.id}",
             },
+            desk=desk,
         )
 
     def _shown(self, campaign: Campaign, intent: IntentNamed) -> ContextShown:
@@ -92,26 +99,29 @@ class Asking:
             RENDERER,
             int(args["tokens"]),
             campaign.goal.digest,
+            int(args["budget"]),
             int(args["full_from"]),
             int(args["group_size"]),
             int(args["tail_from"]),
         )
 
-    def _fact(self, campaign: Campaign, call: int, answer: Proposal | Asked | NoProposal) -> Event:
+    def _fact(self, campaign: Campaign, call: int, answer: Proposal | NoProposal) -> Event:
         tokens = answer.usage.input_tokens + answer.usage.output_tokens
-        money, seconds = answer.usage.money, self.stopwatch.lap()
-        match answer:
-            case NoProposal():
-                return NothingProposed(call, answer.kind, self._put(answer.message), tokens, money, seconds)
-            case Asked():
-                told = self._put(self._recall(campaign, answer.recall))
-                return Recalled(call, answer.recall, told, tokens, money, seconds)
-        source = answer.files.get(self.task.candidate_file)
-        if source is None or len(source.encode("utf-8", "surrogatepass")) > self.task.source_bytes:
-            why = "no candidate file in it" if source is None else f"over {self.task.source_bytes} bytes"
-            told = self._put(f"The proposal is unusable: {why}.")
-            return NothingProposed(call, "malformed", told, tokens, money, seconds)
-        return self._proposed(campaign, call, answer, source, tokens, seconds)
+        seconds = self.stopwatch.lap()
+        transcript = self._put(answer.transcript) if answer.transcript else None
+        if isinstance(answer, Proposal):
+            source = answer.files.get(self.task.candidate_file)
+            if source is not None and len(source.encode("utf-8", "surrogatepass")) <= self.task.source_bytes:
+                return self._proposed(campaign, call, answer, source, tokens, seconds)
+            why = (
+                f"it has no {self.task.candidate_file}"
+                if source is None
+                else f"it is over {self.task.source_bytes} bytes"
+            )
+            answer = NoProposal("malformed", f"The proposal is unusable: {why}.", answer.usage)
+        told = self._put(answer.message)
+        money = answer.usage.money
+        return NothingProposed(call, answer.kind, answer.permanent, told, tokens, money, seconds, transcript)
 
     def _proposed(
         self, campaign: Campaign, call: int, answer: Proposal, source: str, tokens: int, seconds: float
@@ -153,15 +163,6 @@ class Asking:
         if number.isdigit() and 1 <= int(number) <= len(campaign.attempts):
             return int(number)
         return campaign.promotions[-1] if campaign.promotions else None
-
-    def _recall(self, campaign: Campaign, wanted: tuple[str, ...]) -> str:
-        answers = []
-        for name in wanted:
-            try:
-                answers.append(recall(campaign, name, self.renderer.texts))
-            except HeadwayError as unknown:
-                answers.append(str(unknown))
-        return "\n\n".join(answers)
 
     def _put(self, text: str) -> BlobId:
         return self.blobs.put(text.encode("utf-8", "surrogatepass"))

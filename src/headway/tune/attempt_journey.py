@@ -58,6 +58,8 @@ def next_step(campaign: Campaign, attempt: Attempt) -> Step:
         return "admit"
     if flight.trouble is not None and flight.lost and is_over(flight.trouble, flight.lost):
         return "give_up"
+    if campaign.needed.purpose == "evaluate":
+        return "rank" if "full" in flight.done else "full"
     if "screen" not in flight.done:
         return "screen"
     if "full" not in flight.done:
@@ -203,7 +205,7 @@ class Attempts:
         done = keep_result(self.blobs, number, mode, result, self.stopwatch.lap())
         if number == BASELINE:
             return {self.home: (done, *self._baseline_facts(result))}
-        test = promotion_plan(campaign, self.task)
+        test = promotion_plan(campaign, self.task) if mode == "promote" else None
         events = facts_of(self.task, campaign, number, mode, result, test, self.blobs)
         if result.outcome != "could_not_run" and not events:
             raise AssertionError("a result without a fact would be asked for again for ever")

@@ -6,12 +6,12 @@ Between any two steps a person's word from the inbox is taken up first. Nothing 
 campaign goes on by reading it, and time in which nothing ran does not count.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
 
 from headway.core.errors import HeadwayError
-from headway.core.events import Event, decode
-from headway.core.events_core import InboxTaken, PersonDecided
+from headway.core.events import Event
 from headway.core.events_tune import (
     BudgetSet,
     CampaignContinued,
@@ -20,8 +20,9 @@ from headway.core.events_tune import (
     CampaignSet,
     GoalPinned,
 )
+from headway.core.inbox import Entry, taken_mark, untaken
 from headway.core.journey import Decide, Journey, Stage, drive, fold
-from headway.core.names import StreamId
+from headway.core.names import BlobId, StreamId
 from headway.core.ports.agent import Agent
 from headway.core.ports.blobs import BlobStore
 from headway.core.ports.clock import Clock
@@ -49,11 +50,6 @@ def home_of(campaign_id: str) -> StreamId:
     return StreamId(f"campaign/{campaign_id}")
 
 
-def inbox_of(campaign_id: str) -> StreamId:
-    """Where a person leaves a word for a running campaign."""
-    return StreamId(f"inbox/{campaign_id}")
-
-
 def read(log: EventLog, campaign_id: str) -> Campaign:
     """The campaign as its log tells it. Raises HeadwayError if there is none of that name."""
     journey = Journey(home_of(campaign_id), Campaign(), apply, lambda _: None, {})
@@ -73,7 +69,9 @@ class Start:
     alpha: float
     min_gain: float
     budget: BudgetSet
-    agent_args: dict[str, str]
+    folder: str
+    purpose: Literal["campaign", "evaluate"] = "campaign"
+    agent_args: dict[str, str] = field(default_factory=dict)
 
 
 def open_campaign(log: EventLog, blobs: BlobStore, campaign_id: str, task: Task, start: Start) -> None:
@@ -88,6 +86,8 @@ def open_campaign(log: EventLog, blobs: BlobStore, campaign_id: str, task: Task,
         start.context_budget,
         start.alpha,
         start.min_gain,
+        start.folder,
+        start.purpose,
         start.agent_args,
     )
     log.append(one(home_of(campaign_id), 0, GoalPinned(blobs.put(goal), digest_of(goal)), settings, start.budget))
@@ -121,15 +121,15 @@ class Loop:
         evaluate, ask = attempts.evaluate(), asking.ask()
 
         def next_stage(state: Campaign) -> Stage[Campaign] | None:
-            if words := self._inbox(state):
-                return Decide("inbox", lambda _: {home: take(self.id, words)})
+            if words := untaken(self.log, home, state.inbox):
+                return Decide("inbox", lambda _: {home: take(home, words)})
             if state.ended is not None or state.paused:
                 return None
             if state.current is not None:
                 return attempts.stage(state)
             if (end := why_end(state, self.task)) is not None:
                 return Decide("end", lambda _: {home: (end,)})
-            return evaluate if state.baseline is None else ask
+            return evaluate if needs_baseline(state) else ask
 
         def until(state: Campaign) -> bool:
             watch(state)
@@ -137,11 +137,6 @@ class Loop:
 
         journey = Journey(home, Campaign(), apply, next_stage, {"evaluate": evaluate, "ask": ask})
         return drive(journey, self.log, until=until)
-
-    def _inbox(self, state: Campaign) -> tuple[tuple[int, PersonDecided], ...]:
-        records = self.log.read(inbox_of(self.id), after=state.inbox)
-        words = ((record.version, decode(record.type, record.payload)) for record in records)
-        return tuple((version, word) for version, word in words if isinstance(word, PersonDecided))
 
     def _check_task(self, state: Campaign) -> None:
         if state.needed.task_digest != self.task.digest:
@@ -160,8 +155,6 @@ class CachedTexts:
         self._most = most
 
     def __call__(self, blob: str) -> str:
-        from headway.core.names import BlobId
-
         if blob not in self._kept:
             if len(self._kept) >= self._most:
                 del self._kept[next(iter(self._kept))]
@@ -169,16 +162,21 @@ class CachedTexts:
         return self._kept[blob]
 
 
+def needs_baseline(state: Campaign) -> bool:
+    """Whether the baseline must be measured against itself first; an evaluation promotes nothing and needs no noise."""
+    return state.baseline is None and state.needed.purpose == "campaign"
+
+
 def why_end(state: Campaign, task: Task) -> CampaignEnded | None:
     """Why no further attempt is begun; None: go on. A budget counts from the campaign's first event."""
-    if state.baseline is None:
+    if needs_baseline(state):
         trouble = state.trouble
         if trouble is not None and is_over(trouble, state.baseline_lost):
             return CampaignEnded("could_not_run", "", trouble.reason, trouble.result)
         return None
     if state.undecided >= MOST_UNDECIDED:
         return CampaignEnded("could_not_run", "worker", Reason.INFRASTRUCTURE, None)
-    if state.agent_failures >= MOST_AGENT_FAILURES:
+    if state.hopeless_agent or state.agent_failures >= MOST_AGENT_FAILURES:
         return CampaignEnded("could_not_run", "agent", Reason.INFRASTRUCTURE, state.asides[-1].text)
     best = state.incumbent
     if task.target_ratio and best is not None and isinstance(best.outcome, Ranked):
@@ -202,22 +200,21 @@ def why_end(state: Campaign, task: Task) -> CampaignEnded | None:
     return None
 
 
-def take(campaign_id: str, words: Iterable[tuple[int, PersonDecided]]) -> tuple[Event, ...]:
-    """The facts that a person's words amount to, with the mark that they were taken up."""
+def take(home: StreamId, words: tuple[Entry, ...]) -> tuple[Event, ...]:
+    """The facts that people's words amount to, with the mark that they were taken up.
+
+    Verbs of other rooms mean nothing here; the mark keeps them from being read for ever.
+    """
     events: list[Event] = []
-    last = 0
-    for version, word in words:
-        last = version
-        match word.verb:
+    for word in words:
+        match word.decision.verb:
             case "stop":
-                events.append(CampaignEnded("stopped", word.by, None, None))
+                events.append(CampaignEnded("stopped", word.decision.by, None, None))
             case "pause":
-                events.append(CampaignPaused(word.by))
+                events.append(CampaignPaused(word.decision.by))
             case "resume":
-                events.append(CampaignContinued(word.by))
-            case _:
-                pass  # verbs of other rooms mean nothing here; the mark below keeps them from being read for ever
-    return (*events, InboxTaken(inbox_of(campaign_id), last))
+                events.append(CampaignContinued(word.decision.by))
+    return (*events, taken_mark(home, words))
 
 
 def go_on(log: EventLog, campaign_id: str, by: str, budget: BudgetSet | None) -> None:

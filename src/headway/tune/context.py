@@ -41,6 +41,8 @@ SLACK = 0.75
 """When a part no longer fits it is cut to this share of its room, so that it is cut rarely and not at every turn."""
 STAGNATION = 20
 """Attempts without a promotion after which the context says so and lists what was never tried."""
+SQUEEZE = 0.75
+"""What the budget shrinks to each time a provider says that a context was too long; never below the floor."""
 TURN_SHARE = 0.10
 """Of the budget that one turn's change may take; the rest of it is left to `recall`."""
 MOST_TURNS = 64
@@ -52,6 +54,7 @@ class Shown:
 
     text: str
     tokens: int
+    budget: int
     full_from: int
     group_size: int
     tail_from: int
@@ -76,7 +79,7 @@ class Renderer:
     def __post_init__(self) -> None:
         self._lines: dict[tuple[int, int, int], str] = {}
         self._diffs: dict[int, str] = {}
-        self._turn_room = int(self.budget * BYTES_PER_TOKEN * TURN_SHARE)
+        self._turn_room = int(FLOOR_BUDGET * BYTES_PER_TOKEN * TURN_SHARE)
         if self.budget < FLOOR_BUDGET:
             raise HeadwayError(
                 f"A context budget of {self.budget} tokens is below the floor of {FLOOR_BUDGET}.",
@@ -90,7 +93,8 @@ class Renderer:
 
     def render(self, state: Campaign) -> Shown:
         """The context of the next agent call. Raises AssertionError if its own check finds anything missing."""
-        room = self.budget * BYTES_PER_TOKEN
+        budget = max(int(self.budget * SQUEEZE**state.squeezes), FLOOR_BUDGET)
+        room = budget * BYTES_PER_TOKEN
         head = self.goal + "\n" + self._standing(state)
         incumbent = self._incumbent(state, int(room * SHARES["incumbent"]))
         full, full_from = self._full_entries(state, int(room * SHARES["ledger"]))
@@ -100,8 +104,8 @@ class Renderer:
         left = room - sum(map(_bytes, (head, incumbent, ledger, ask)))
         tail, tail_from = self._tail(state, left)
         text = head + incumbent + ledger + tail + ask
-        shown = Shown(text, count_tokens(text), full_from, size, tail_from, ledger)
-        problems = check(shown, state, self.goal, self.budget, self.texts)
+        shown = Shown(text, count_tokens(text), budget, full_from, size, tail_from, ledger)
+        problems = check(shown, state, self.goal, self.texts)
         if problems:
             raise AssertionError("the context lost something: " + "; ".join(problems))
         return shown
@@ -182,9 +186,7 @@ class Renderer:
     def turn_text(self, state: Campaign, turn: Attempt | Aside) -> str:
         """A turn whole: what was proposed and what came of it, never one without the other."""
         if isinstance(turn, Aside):
-            wanted = " ".join(turn.wanted)
-            answer = _cut_bytes(self.texts(turn.text), 2 * self._turn_room, "… (cut; recall fewer at a time)")
-            return f"call {turn.call}: {turn.kind} {wanted}\n{answer.rstrip()}\n"
+            return f"call {turn.call}: no proposal ({turn.kind}): {cut(self.texts(turn.text), HYPOTHESIS_CHARACTERS)}\n"
         hypothesis = cut(self.texts(turn.hypothesis), HYPOTHESIS_CHARACTERS)
         builds = "the baseline" if turn.parent is None else f"A{turn.parent}"
         lines = [
@@ -258,15 +260,15 @@ def newest_turns(state: Campaign) -> list[Attempt | Aside]:
     return sorted(turns, key=lambda turn: -turn.call)[:MOST_TURNS]
 
 
-def check(shown: Shown, state: Campaign, goal: str, budget: int, texts: Texts) -> list[str]:
+def check(shown: Shown, state: Campaign, goal: str, texts: Texts) -> list[str]:
     """What a context must not lack, whatever was cut; empty if all is there."""
     problems = []
     if not shown.text.startswith(goal):
         problems.append("the goal is not its first block")
     if state.goal is not None and digest_of(goal) != state.goal.digest:
         problems.append("the goal is not the one that was pinned")
-    if shown.tokens > budget:
-        problems.append(f"{shown.tokens} tokens are over the budget of {budget}")
+    if shown.tokens > shown.budget:
+        problems.append(f"{shown.tokens} tokens are over the budget of {shown.budget}")
     if state.incumbent is not None and state.incumbent.digest[:16] not in shown.text:
         problems.append("the incumbent is missing")
     if budget_lines(state)[0] not in shown.text:

@@ -103,7 +103,7 @@ def facts_of(
     attempt: int,
     mode: JobMode,
     result: WorkerResult,
-    test: promotion.Test,
+    test: promotion.Test | None,
     blobs: BlobStore,
 ) -> tuple[Event, ...]:
     """What a job's answer means for the attempt; empty if the worker could not run it."""
@@ -119,7 +119,7 @@ def facts_of(
         return (_refusal(attempt, "timing", floor, blobs),)
     try:
         ratio = ratio_of(result.samples, seed=campaign.needed.seed * 1_000_003 + attempt)
-        decided = promotion.decide(result.samples, test) if mode == "promote" else None
+        decided = promotion.decide(result.samples, test) if test is not None else None
     except BadSamples as bad:
         told = Refused(Reason.NOT_FINITE, f"The measurement is no number: {bad}.", "Look at the task's metric.")
         return (_refusal(attempt, "timing", told, blobs),)
@@ -132,7 +132,7 @@ def facts_of(
             attempt, mode, rival, ratio.point, ratio.low, ratio.high, ratio.blocks, result.estimate, profile
         ),
     ]
-    if decided is not None:
+    if decided is not None and test is not None:
         reason = decided.verdict.reason if isinstance(decided.verdict, Refused) else None
         facts.append(
             PromotionDecided(
@@ -184,7 +184,7 @@ def _refused_by_worker(attempt: int, result: WorkerResult, blobs: BlobStore) -> 
         phase = "admission"
     elif reason in TIMING:
         phase = "timing"
-    elif reason is Reason.COMPILE_FAILED or ("compile" in result.seconds and "correct" not in result.seconds):
+    elif reason is Reason.COMPILE_FAILED or not result.seconds.get("correct"):
         phase = "compile"
     return _refusal(attempt, phase, told, blobs)
 

@@ -19,12 +19,12 @@ from headway.core.events_tune import (
     CampaignPaused,
     CampaignSet,
     ContextShown,
+    DeskAsked,
     GoalPinned,
     JobDone,
     NothingProposed,
     PromotionDecided,
     Proposed,
-    Recalled,
 )
 from headway.tune.state import (
     BASELINE,
@@ -112,26 +112,25 @@ def _(event: Proposed, state: Campaign) -> Campaign:
 
 
 @_on.register
-def _(event: Recalled, state: Campaign) -> Campaign:
-    aside = Aside(event.call, "recall", event.wanted, event.answer)
-    return replace(
-        _answered(state, event.seconds), asides=(*state.asides, aside), spent=_agent_spent(state.spent, event)
-    )
+def _(_: DeskAsked, state: Campaign) -> Campaign:
+    return replace(state, spent=replace(state.spent, calls=state.spent.calls + 1))
 
 
 @_on.register
 def _(event: NothingProposed, state: Campaign) -> Campaign:
-    aside = Aside(event.call, event.kind, (), event.message)
+    aside = Aside(event.call, event.kind, event.message)
     spent = _agent_spent(state.spent, event)
     if event.kind == "declined":
         spent = replace(spent, stall=spent.stall + 1)
-    failed = event.kind not in {"exhausted", "declined"}
+    failures = 0 if event.kind in {"exhausted", "declined"} else state.agent_failures + 1
     return replace(
         _answered(state, event.seconds),
         asides=(*state.asides, aside),
         spent=spent,
         exhausted=event.kind == "exhausted",
-        agent_failures=state.agent_failures + 1 if failed else 0,
+        hopeless_agent=event.permanent,
+        squeezes=state.squeezes + (event.kind == "context_overflow"),
+        agent_failures=failures,
     )
 
 
@@ -214,7 +213,16 @@ def _(event: CampaignPaused, state: Campaign) -> Campaign:
 @_on.register
 def _(event: CampaignContinued, state: Campaign) -> Campaign:
     # what made it give up (a dead worker, a failing agent) is tried afresh; what it used stays used
-    return replace(state, paused=False, ended=None, agent_failures=0, undecided=0, baseline_lost=0, exhausted=False)
+    return replace(
+        state,
+        paused=False,
+        ended=None,
+        agent_failures=0,
+        undecided=0,
+        baseline_lost=0,
+        exhausted=False,
+        hopeless_agent=False,
+    )
 
 
 @_on.register
@@ -227,7 +235,7 @@ def _answered(state: Campaign, seconds: float) -> Campaign:
     return replace(state, agent_calls=state.agent_calls + 1, agent_failures=0, phases=phases)
 
 
-def _agent_spent(spent: Spent, event: Proposed | Recalled | NothingProposed) -> Spent:
+def _agent_spent(spent: Spent, event: Proposed | NothingProposed) -> Spent:
     return replace(
         spent,
         calls=spent.calls + 1,

@@ -120,11 +120,10 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """An agent call that was no proposal: a recall, or nothing. `text` is what came of it."""
+    """An agent call that gave no proposal, and why."""
 
     call: int
     kind: str
-    wanted: tuple[str, ...]
     text: BlobId
 
 
@@ -174,6 +173,10 @@ class Campaign:
     contexts: int = 0
     agent_failures: int = 0
     """Agent calls in a row that failed through no fault of the campaign's."""
+    hopeless_agent: bool = False
+    """The agent said that asking again cannot help."""
+    squeezes: int = 0
+    """How often a provider said that a context was too long."""
     undecided: int = 0
     """Attempts in a row that ended undecided."""
     exhausted: bool = False

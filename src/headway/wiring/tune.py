@@ -1,0 +1,261 @@
+"""What `headway tune` calls: one function per verb, with the real log, worker and agents."""
+
+import getpass
+import itertools
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headway.adapters.clocks import SystemClock
+from headway.adapters.local_worker import LocalWorker
+from headway.adapters.script_agent import ScriptAgent
+from headway.adapters.search_agent import SearchAgent
+from headway.adapters.state_place import named_state
+from headway.adapters.task_files import load_task
+from headway.core.errors import CouldNotRun, HeadwayError
+from headway.core.events_core import PersonDecided
+from headway.core.events_tune import BudgetSet
+from headway.core.inbox import leave
+from headway.core.names import StreamId
+from headway.core.ports.agent import Agent
+from headway.core.task import Task
+from headway.tune import campaign as campaigns
+from headway.tune.evidence import text_of
+from headway.tune.scoreboard import scoreboard
+from headway.tune.state import Campaign
+from headway.wiring.state import State, open_state
+
+TASKS = Path(__file__).parents[1] / "tasks"
+CAMPAIGNS = "headway-campaigns"
+"""Folder under the current one where campaigns go that nobody gave a place."""
+
+
+def _search(task: Task, _: Mapping[str, str]) -> Agent:
+    return SearchAgent(task)
+
+
+def _script(task: Task, args: Mapping[str, str]) -> Agent:
+    if "script" not in args:
+        raise HeadwayError("The agent `script` replays a file, and none was given.", "Add --script FILE.")
+    return ScriptAgent.from_file(task, Path(args["script"]))
+
+
+AGENTS: dict[str, Callable[[Task, Mapping[str, str]], Agent]] = {"search": _search, "script": _script}
+"""Who may propose."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A campaign's address: its folder for people, its state folder, its id in there."""
+
+    folder: Path
+    state: Path
+    id: str
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What `tune run` was asked for; None leaves a matter to the task."""
+
+    agent: str
+    script: Path | None = None
+    attempts: int | None = None
+    calls: int | None = None
+    seconds: float | None = None
+    tokens: int | None = None
+    money: float | None = None
+    stall: int | None = None
+    seed: int = 1
+    context_budget: int = 32_000
+    alpha: float = 0.05
+    min_gain: float = 0.02
+
+
+def find_task(name: str) -> Task:
+    """A shipped task by id, or a folder. Raises HeadwayError naming the nearest."""
+    shipped = TASKS / name.replace("-", "_")
+    folder = Path(name)
+    if (shipped / "task.toml").is_file():
+        return load_task(shipped)
+    if folder.is_dir():
+        return load_task(folder)
+    raise HeadwayError(
+        f"There is no task {name!r}: no folder of that name, and none that ships.",
+        f"These ship: {', '.join(shipped_tasks())}.",
+    )
+
+
+def shipped_tasks() -> list[str]:
+    """Ids of the tasks that come with headway."""
+    return sorted(path.parent.name.replace("_", "-") for path in TASKS.glob("*/task.toml"))
+
+
+def begin(task_name: str, options: RunOptions, folder: Path | None, state: Path | None) -> Place:
+    """Check everything, make the campaign's place, and pin its goal. Nothing runs yet."""
+    task = find_task(task_name)
+    args = {} if options.script is None else {"script": str(options.script.absolute())}
+    make_agent(task, options.agent, args)
+    place = new_place(task.id, folder, state)
+    start = campaigns.Start(
+        options.agent,
+        options.seed,
+        options.context_budget,
+        options.alpha,
+        options.min_gain,
+        budget_of(options, task),
+        str(place.folder),
+        "campaign",
+        args,
+    )
+    with open_state(place.state) as opened, opened.lock():
+        campaigns.open_campaign(opened.log, opened.blobs, place.id, task, start)
+    return place
+
+
+def make_agent(task: Task, name: str, args: Mapping[str, str]) -> Agent:
+    """The agent of that name. Raises HeadwayError for an unknown one or a bad script."""
+    if name not in AGENTS:
+        raise HeadwayError(f"There is no agent {name!r}.", f"Choose one of: {', '.join(AGENTS)}.")
+    return AGENTS[name](task, args)
+
+
+def budget_of(options: RunOptions, task: Task) -> BudgetSet:
+    """The command line's limits, else the task's."""
+    return BudgetSet(
+        task.budget.attempts if options.attempts is None else options.attempts,
+        options.calls,
+        task.budget.seconds if options.seconds is None else options.seconds,
+        options.tokens,
+        options.money,
+        task.budget.stall if options.stall is None else options.stall,
+    )
+
+
+def new_place(task_id: str, folder: Path | None, state: Path | None) -> Place:
+    """Where a new campaign goes: `--dir`, else `headway-campaigns/<task>-<n>` here; state inside it unless named."""
+    named = named_state(state, os.environ)
+    if named is not None:
+        taken = set(campaigns_in(named))
+        campaign_id = next(i for n in itertools.count(1) if (i := f"{task_id}-{n}") not in taken)
+        return Place((folder or named / "campaigns" / campaign_id).absolute(), named, campaign_id)
+    if folder is None:
+        here = Path.cwd() / CAMPAIGNS
+        folder = next(p for n in itertools.count(1) if not (p := here / f"{task_id}-{n}").exists())
+        return Place(folder, folder / ".headway", folder.name)
+    if (folder / ".headway").exists():
+        raise HeadwayError(f"{folder} already holds a campaign.", "Use `headway tune resume`, or another --dir.")
+    return Place(folder.absolute(), folder.absolute() / ".headway", f"{task_id}-1")
+
+
+def campaigns_in(state: Path) -> list[str]:
+    """Ids of the campaigns in a state folder, oldest first; empty where there is no log yet."""
+    if not (state / "log.sqlite3").exists():
+        return []
+    with open_state(state, read_only=True) as opened:
+        first = {r.stream: r.position for r in opened.log.read_all() if r.version == 1}
+        streams = [stream for stream in sorted(first, key=first.__getitem__) if stream.startswith("campaign/")]
+    return [stream.removeprefix("campaign/") for stream in streams]
+
+
+def find_campaign(name: str | None, state: Path | None) -> Place:
+    """An existing campaign: an id or a folder; with no name the one in this folder, else the newest one here."""
+    named = named_state(state, os.environ)
+    if named is not None:
+        return _in_state(named, name)
+    here = Path.cwd()
+    for folder in [Path(name), here / CAMPAIGNS / name] if name else [here]:
+        if (folder / ".headway").is_dir():
+            return _in_state(folder.absolute() / ".headway", None)
+    if name is None and (known := sorted((here / CAMPAIGNS).glob("*/.headway"), key=lambda p: p.stat().st_mtime)):
+        return _in_state(known[-1], None)
+    what = f"no campaign {name!r}" if name else "no campaign"
+    raise HeadwayError(f"There is {what} here.", "Name its folder, or start one with `headway tune run TASK`.")
+
+
+def _in_state(state: Path, name: str | None) -> Place:
+    known = campaigns_in(state)
+    if not known or (name is not None and name not in known):
+        has = ", ".join(known) or "none"
+        raise HeadwayError(f"The state folder {state} has no campaign {name or 'at all'!r}; it has {has}.")
+    campaign_id = name or known[-1]
+    with open_state(state, read_only=True) as opened:
+        folder = Path(campaigns.read(opened.log, campaign_id).needed.folder)
+    return Place(folder, state, campaign_id)
+
+
+def drive(place: Place, watch: Callable[[Campaign], None]) -> Campaign:
+    """Run the campaign as far as it goes, and leave its best candidate in its folder."""
+    with open_state(place.state) as opened, opened.lock():
+        before = campaigns.read(opened.log, place.id)
+        task = load_task(Path(before.needed.task_dir))
+        agent = make_agent(task, before.needed.agent, before.needed.agent_args)
+        worker = LocalWorker(place.state / "worker")
+        try:
+            loop = campaigns.Loop(place.id, task, opened.log, opened.blobs, agent, worker, SystemClock())
+            state = loop.run(watch)
+        finally:
+            worker.close()
+        leave_best(place, opened, task, state)
+        raise_trouble(opened, task, state)
+        return state
+
+
+def leave_best(place: Place, opened: State, task: Task, state: Campaign) -> None:
+    """Write the incumbent's source to `best.c` or `best.py` in the campaign's folder: a copy, never read again."""
+    if state.incumbent is not None:
+        place.folder.mkdir(parents=True, exist_ok=True)
+        suffix = Path(task.candidate_file).suffix
+        (place.folder / f"best{suffix}").write_bytes(opened.blobs.get(state.incumbent.source))
+
+
+def raise_trouble(opened: State, task: Task, state: Campaign) -> None:
+    """Turn an end in which nothing was decided, or a task that cannot be trusted, into the error that says so."""
+    end = state.ended
+    if end is None or end.state not in ("could_not_run", "task_refused"):
+        return
+    told = "" if end.evidence is None else text_of(opened.blobs, end.evidence)
+    if end.state == "task_refused":
+        raise HeadwayError(f"The task {task.id} was refused ({end.reason}): {told}")
+    raise CouldNotRun(f"Nothing could be run ({end.reason}): {could_not_run_words(told)}")
+
+
+def could_not_run_words(told: str) -> str:
+    """The words of a stored worker answer, or the text itself."""
+    import json
+
+    from headway.tune.evidence import machine_refusal
+
+    try:
+        return machine_refusal(json.loads(told))
+    except (ValueError, AttributeError):
+        return told
+
+
+def resume(place: Place, options: Mapping[str, float | int | None]) -> None:
+    """Lift a pause or an end, and raise the limits that are given."""
+    with open_state(place.state) as opened, opened.lock():
+        state = campaigns.read(opened.log, place.id)
+        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        old = {name: getattr(state.budget, name) for name in state.budget.__slots__}
+        campaigns.go_on(opened.log, place.id, person(), BudgetSet(**{**old, **given}))
+
+
+def tell(place: Place, verb: str) -> None:
+    """Leave `stop` or `pause` for the loop; without one running the verb acts itself."""
+    with open_state(place.state) as opened:
+        home: StreamId = campaigns.home_of(place.id)
+        leave(opened.log, home, PersonDecided(verb, place.id, person()))  # type: ignore[arg-type]  # cli names it
+
+
+def board(place: Place) -> dict[str, Any]:
+    """The scoreboard as data."""
+    with open_state(place.state, read_only=True) as opened:
+        state = campaigns.read(opened.log, place.id)
+    return {**scoreboard(place.id, state), "dir": str(place.folder), "state_dir": str(place.state)}
+
+
+def person() -> str:
+    """Who is at the keyboard, for the record."""
+    return getpass.getuser()
