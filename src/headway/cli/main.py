@@ -20,6 +20,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "sync": ("headway.cli.sync:app", "Take upstream's changes into the fork, each with one recorded answer."),
     "log": ("headway.cli.log:app", "Look at, prove, export and tidy the event log."),
     "validate": ("headway.cli.validate:app", "Run a tier on a revision of the fork, and judge what failed."),
+    "tune": (
+        "headway.cli.tune:app",
+        "Make something measurably faster, with agents that propose and gates that decide.",
+    ),
 }
 """The visible registry of everything `headway` can be asked. A verb appears with its code, not before."""
 

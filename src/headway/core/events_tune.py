@@ -181,6 +181,8 @@ class JobDone:
     """0 for the baseline."""
     mode: JobMode
     key: EffectKey
+    blocks: int
+    """A-B-B-A blocks a case that were asked for."""
     outcome: Literal["measured", "refused", "could_not_run"]
     reason: Reason | None
     """Why it could not run."""

@@ -46,7 +46,9 @@ HOPELESS_TROUBLE = frozenset({Reason.NO_COMPILER, Reason.NO_DEVICE, Reason.DISK_
 """What no second try will change."""
 HOPELESS = 0.8
 """A screening whose upper bound is below this share of the incumbent's speed is not followed up."""
-BLOCKS: dict[JobMode, int] = {"screen": 4, "full": 8, "baseline": 12}
+TEST_SHARE = 0.08
+"""Of the campaign's seconds that one promotion test may take."""
+BLOCKS: dict[JobMode, int] = {"screen": 3, "full": 5, "baseline": 12}
 """A-B-B-A blocks per case; those of `promote` and `confirm` come from the plan of the promotion test."""
 
 
@@ -82,11 +84,16 @@ def best_ratio(campaign: Campaign) -> float:
     return best.outcome.speed.ratio if best is not None and isinstance(best.outcome, Ranked) else 1.0
 
 
-def promotion_plan(campaign: Campaign, task: Task) -> promotion.Test:
-    """The next promotion test, fixed before it is run."""
-    assert campaign.baseline is not None, "the baseline is measured before any attempt"
-    settings, baseline = campaign.needed, campaign.baseline
-    return promotion.plan(campaign.tests + 1, settings.alpha, baseline.noise, baseline.timed_cases, settings.min_gain)
+def promotion_plan(campaign: Campaign) -> promotion.Test:
+    """The promotion test of the attempt in flight, fixed before it is run: by the noise, and by what was promised."""
+    assert campaign.baseline is not None and campaign.current is not None
+    settings, baseline, flight = campaign.needed, campaign.baseline, campaign.current.outcome
+    assert isinstance(flight, InFlight)
+    gain = promotion.sized_for(flight.speeds["full"].ratio / best_ratio(campaign), settings.min_gain)
+    most = promotion.MOST_BLOCKS
+    if campaign.budget.seconds is not None and flight.block_seconds:
+        most = min(most, int(TEST_SHARE * campaign.budget.seconds / flight.block_seconds))
+    return promotion.plan(campaign.tests + 1, settings.alpha, baseline.noise, baseline.timed_cases, gain, most)
 
 
 @dataclass(frozen=True)
@@ -160,10 +167,11 @@ class Attempts:
             assert isinstance(flight, InFlight)
             number, tries = campaign.current.id, flight.lost
             mode = next_step(campaign, campaign.current)
-            blocks = BLOCKS[mode] if mode in ("screen", "full") else promotion_plan(campaign, self.task).blocks
-        # `/` would make folders of it on a spool
-        key = f"{self.home.partition('/')[2]}.a{number}.{mode}.{tries + 1}"
-        return IntentNamed("evaluate", EffectKey(key), {"attempt": str(number), "mode": mode, "blocks": str(blocks)})
+            blocks = BLOCKS[mode] if mode in ("screen", "full") else promotion_plan(campaign).blocks
+        # letters, digits and dashes: it names a folder on a spool
+        key = f"{self.home.rpartition('/')[2]}-a{number}-{mode}-{tries + 1}"
+        args = {"attempt": str(number), "mode": mode, "blocks": str(blocks), "try": str(tries + 1)}
+        return IntentNamed("evaluate", EffectKey(key), args)
 
     def job(self, campaign: Campaign, intent: IntentNamed) -> WorkerJob:
         """The job an intent stands for. The same intent gives the same job, before and after a kill."""
@@ -201,11 +209,11 @@ class Attempts:
     def _facts(self, campaign: Campaign, intent: IntentNamed, result: WorkerResult) -> Facts:
         number = int(intent.args["attempt"])
         mode: JobMode = intent.args["mode"]  # type: ignore[assignment]  # written by _intend
-        result = complete(self.task, mode, result)
-        done = keep_result(self.blobs, number, mode, result, self.stopwatch.lap())
+        result = complete(self.task, mode, int(intent.args["try"]), result)
+        done = keep_result(self.blobs, number, mode, int(intent.args["blocks"]), result, self.stopwatch.lap())
         if number == BASELINE:
             return {self.home: (done, *self._baseline_facts(result))}
-        test = promotion_plan(campaign, self.task) if mode == "promote" else None
+        test = promotion_plan(campaign) if mode == "promote" else None
         events = facts_of(self.task, campaign, number, mode, result, test, self.blobs)
         if result.outcome != "could_not_run" and not events:
             raise AssertionError("a result without a fact would be asked for again for ever")

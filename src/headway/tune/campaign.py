@@ -217,6 +217,13 @@ def take(home: StreamId, words: tuple[Entry, ...]) -> tuple[Event, ...]:
     return (*events, taken_mark(home, words))
 
 
+def take_up(log: EventLog, campaign_id: str) -> None:
+    """What the loop does with its inbox, done without one. The caller holds the writer lock."""
+    home = home_of(campaign_id)
+    if words := untaken(log, home, read(log, campaign_id).inbox):
+        log.append(one(home, log.heads(home)[home], *take(home, words)))
+
+
 def go_on(log: EventLog, campaign_id: str, by: str, budget: BudgetSet | None) -> None:
     """`tune resume`: lift a pause or an end, and set a new budget if one is given. The caller holds the writer lock."""
     state = read(log, campaign_id)

@@ -72,14 +72,23 @@ def could_not_run(key: str, reason: Reason, message: str) -> WorkerResult:
     return WorkerResult(key, "could_not_run", WorkerRefusal(reason, message, ""), (), (), False, {}, "", (), {}, {}, "")
 
 
-def complete(task: Task, mode: JobMode, result: WorkerResult) -> WorkerResult:
-    """The answer, or a "could not run" in its place if it says "measured" and left out cases that `mode` asks for."""
+def complete(task: Task, mode: JobMode, tries: int, result: WorkerResult) -> WorkerResult:
+    """The answer, or a "could not run" in its place where it decides nothing.
+
+    That is so if it says "measured" and left out cases that `mode` asks for. A busy machine makes honest brackets
+    disagree, so the first such refusal decides nothing; no number of them does for the baseline, which is trusted.
+    """
     if result.outcome == "measured" and isinstance(verdict := correct(task, mode, result.cases), NotDecided):
         return could_not_run(result.key, verdict.reason, verdict.message)
+    disagrees = result.refusal is not None and result.refusal.code == Reason.TIMING_DISAGREES
+    if disagrees and result.refusal is not None and (mode == "baseline" or tries == 1):
+        return could_not_run(result.key, Reason.TIMING_DISAGREES, f"Too busy to measure? {result.refusal.message}")
     return result
 
 
-def keep_result(blobs: BlobStore, attempt: int, mode: JobMode, result: WorkerResult, seconds: float) -> JobDone:
+def keep_result(
+    blobs: BlobStore, attempt: int, mode: JobMode, blocks: int, result: WorkerResult, seconds: float
+) -> JobDone:
     """Store the whole answer, and name it."""
     body = json.dumps(asdict(result), sort_keys=True, default=str, ensure_ascii=False, separators=(",", ":"))
     spent = {name: float(result.seconds.get(name, 0.0)) for name in ("compile", "correct", "measure")}
@@ -87,6 +96,7 @@ def keep_result(blobs: BlobStore, attempt: int, mode: JobMode, result: WorkerRes
         attempt,
         mode,
         EffectKey(result.key),
+        blocks,
         result.outcome,
         _reason(result.refusal.code) if result.refusal is not None and result.outcome == "could_not_run" else None,
         blobs.put(body.encode("utf-8", "surrogatepass")),
@@ -110,7 +120,7 @@ def facts_of(
     if result.outcome == "could_not_run":
         return ()
     if result.outcome == "refused":
-        return (_refused_by_worker(attempt, result, blobs),)
+        return (_refused_by_worker(task, attempt, result, blobs),)
     verdict = correct(task, mode, result.cases)
     if isinstance(verdict, Refused):
         return (_refusal(attempt, "correctness", verdict, blobs),)
@@ -175,10 +185,10 @@ def machine_refusal(result: dict[str, Any]) -> str:
     return f"{refusal.get('message', '')} {refusal.get('next', '')}".strip()
 
 
-def _refused_by_worker(attempt: int, result: WorkerResult, blobs: BlobStore) -> AttemptRefused:
+def _refused_by_worker(task: Task, attempt: int, result: WorkerResult, blobs: BlobStore) -> AttemptRefused:
     assert result.refusal is not None, "a refused result carries its refusal"
     reason = _reason(result.refusal.code)
-    told = Refused(reason, result.refusal.message, result.refusal.next)
+    told = Refused(reason, _without_hidden(task, result.refusal.message), result.refusal.next)
     phase: Phase = "correctness"
     if reason in ADMISSION:
         phase = "admission"
@@ -187,6 +197,14 @@ def _refused_by_worker(attempt: int, result: WorkerResult, blobs: BlobStore) -> 
     elif reason is Reason.COMPILE_FAILED or not result.seconds.get("correct"):
         phase = "compile"
     return _refusal(attempt, phase, told, blobs)
+
+
+def _without_hidden(task: Task, words: str) -> str:
+    """The words without the names of held-out cases, which agents must not learn: names tell sizes."""
+    for case in task.cases:
+        if case.held_out:
+            words = words.replace(f"{case.name} ({case.regime})", "(held out)").replace(case.name, "(held out)")
+    return words
 
 
 def _refusal(attempt: int, at: Phase, refused: Refused, blobs: BlobStore) -> AttemptRefused:

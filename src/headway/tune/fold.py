@@ -159,7 +159,8 @@ def _(event: JobDone, state: Campaign) -> Campaign:
     flight = state.current.outcome
     if lost:
         return _in_flight(state, lost=flight.lost + 1, trouble=event)
-    return _in_flight(state, lost=0, done=(*flight.done, event.mode))
+    per_block = event.measure_seconds / event.blocks if event.mode == "full" else flight.block_seconds
+    return _in_flight(state, lost=0, done=(*flight.done, event.mode), block_seconds=per_block)
 
 
 @_on.register

@@ -50,6 +50,8 @@ class InFlight:
     trouble: JobDone | None = None
     """The newest job that could not run."""
     profile: BlobId | None = None
+    block_seconds: float = 0.0
+    """What one block over all timed cases took in the full measurement."""
 
 
 @dataclass(frozen=True, slots=True)

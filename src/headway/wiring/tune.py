@@ -1,30 +1,35 @@
 """What `headway tune` calls: one function per verb, with the real log, worker and agents."""
 
+import difflib
 import getpass
 import itertools
+import json
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from headway.adapters.clocks import SystemClock
 from headway.adapters.local_worker import LocalWorker
-from headway.adapters.script_agent import ScriptAgent
+from headway.adapters.locks import LockHeld
+from headway.adapters.script_agent import ScriptAgent, Scripted
 from headway.adapters.search_agent import SearchAgent
 from headway.adapters.state_place import named_state
 from headway.adapters.task_files import load_task
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.events_core import PersonDecided
-from headway.core.events_tune import BudgetSet
+from headway.core.events_tune import BudgetSet, CampaignEnded, ContextShown, JobDone
 from headway.core.inbox import leave
-from headway.core.names import StreamId
-from headway.core.ports.agent import Agent
+from headway.core.ports.agent import Agent, Proposal
+from headway.core.ports.log import decoded
 from headway.core.task import Task
 from headway.tune import campaign as campaigns
-from headway.tune.evidence import text_of
+from headway.tune.context import DEFAULT_BUDGET
+from headway.tune.evidence import machine_refusal, text_of
 from headway.tune.scoreboard import scoreboard
-from headway.tune.state import Campaign
+from headway.tune.state import Attempt, Campaign, Refusal
 from headway.wiring.state import State, open_state
 
 TASKS = Path(__file__).parents[1] / "tasks"
@@ -68,7 +73,7 @@ class RunOptions:
     money: float | None = None
     stall: int | None = None
     seed: int = 1
-    context_budget: int = 32_000
+    context_budget: int = DEFAULT_BUDGET
     alpha: float = 0.05
     min_gain: float = 0.02
 
@@ -81,10 +86,9 @@ def find_task(name: str) -> Task:
         return load_task(shipped)
     if folder.is_dir():
         return load_task(folder)
-    raise HeadwayError(
-        f"There is no task {name!r}: no folder of that name, and none that ships.",
-        f"These ship: {', '.join(shipped_tasks())}.",
-    )
+    near = difflib.get_close_matches(name, shipped_tasks(), 1)
+    advice = f"Did you mean {near[0]}?" if near else f"These ship: {', '.join(shipped_tasks())}."
+    raise HeadwayError(f"There is no task {name!r}: no folder of that name, and none that ships.", advice)
 
 
 def shipped_tasks() -> list[str]:
@@ -223,10 +227,6 @@ def raise_trouble(opened: State, task: Task, state: Campaign) -> None:
 
 def could_not_run_words(told: str) -> str:
     """The words of a stored worker answer, or the text itself."""
-    import json
-
-    from headway.tune.evidence import machine_refusal
-
     try:
         return machine_refusal(json.loads(told))
     except (ValueError, AttributeError):
@@ -242,11 +242,85 @@ def resume(place: Place, options: Mapping[str, float | int | None]) -> None:
         campaigns.go_on(opened.log, place.id, person(), BudgetSet(**{**old, **given}))
 
 
-def tell(place: Place, verb: str) -> None:
-    """Leave `stop` or `pause` for the loop; without one running the verb acts itself."""
+def tell(place: Place, verb: Literal["stop", "pause"]) -> str:
+    """Leave a word for the loop; where no loop runs, take it up here. Returns what happened, for people."""
     with open_state(place.state) as opened:
-        home: StreamId = campaigns.home_of(place.id)
-        leave(opened.log, home, PersonDecided(verb, place.id, person()))  # type: ignore[arg-type]  # cli names it
+        home = campaigns.home_of(place.id)
+        leave(opened.log, home, PersonDecided(verb, place.id, person()))
+        try:
+            with opened.lock():
+                campaigns.take_up(opened.log, place.id)
+        except LockHeld:
+            return f"Left word for {place.id} to {verb} at its next step."
+    return f"No process was driving {place.id}; it is {'stopped' if verb == 'stop' else 'paused'} now."
+
+
+def context_of(place: Place, attempt: int | None) -> str:
+    """The context that an attempt was proposed from, as it was stored."""
+    with open_state(place.state, read_only=True) as opened:
+        state = campaigns.read(opened.log, place.id)
+        shown = {}
+        for event in decoded(opened.log.read(campaigns.home_of(place.id))):
+            if isinstance(event, ContextShown):
+                shown[event.call] = event.context
+        try:
+            call = state.attempt(attempt or state.spent.attempts).call
+        except KeyError:
+            raise HeadwayError(f"The campaign {place.id} has no attempt {attempt or 1}.") from None
+        return text_of(opened.blobs, shown[call])
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `tune evaluate` found out. `state` is the state folder that holds the record."""
+
+    task: str
+    attempt: Attempt | None
+    end: CampaignEnded | None
+    refusal: str
+    """The words of the refusal: what exactly, and on a second line what to do next."""
+    result: dict[str, Any]
+    """The worker's whole answer; empty if there was none."""
+    state: Path
+    seconds: float
+
+
+def evaluate(task_name: str, file: Path, state: Path | None) -> Evaluation:
+    """One candidate through the campaign's own gates: checked on every case, measured, compared with nobody."""
+    task = find_task(task_name)
+    try:
+        source = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise HeadwayError(f"The candidate {file} cannot be read: {wrong}.") from wrong
+    if len(source.encode()) > task.source_bytes:
+        raise HeadwayError(f"The candidate {file} is over the task's limit of {task.source_bytes} bytes.")
+    root = named_state(state, os.environ) or Path(tempfile.mkdtemp(prefix="headway-evaluate-"))
+    budget = BudgetSet(1, None, None, None, None, None)
+    taken = campaigns_in(root)
+    campaign_id = next(i for n in itertools.count(1) if (i := f"evaluate-{task.id}-{n}") not in taken)
+    start = campaigns.Start("script", 1, DEFAULT_BUDGET, 0.05, 0.02, budget, str(root), "evaluate")
+    answer = Scripted(Proposal({task.candidate_file: source}, f"Evaluate {file.name}."))
+    with open_state(root) as opened, opened.lock():
+        campaigns.open_campaign(opened.log, opened.blobs, campaign_id, task, start)
+        worker = LocalWorker(root / "worker")
+        try:
+            agent = ScriptAgent(task, (answer,))
+            loop = campaigns.Loop(campaign_id, task, opened.log, opened.blobs, agent, worker, SystemClock())
+            ended = loop.run()
+        finally:
+            worker.close()
+        return _evaluation(opened, task, campaign_id, ended)
+
+
+def _evaluation(opened: State, task: Task, campaign_id: str, ended: Campaign) -> Evaluation:
+    attempt = ended.attempts[0] if ended.attempts else None
+    refusal, result = "", {}
+    if attempt is not None and isinstance(attempt.outcome, Refusal) and attempt.outcome.evidence is not None:
+        refusal = text_of(opened.blobs, attempt.outcome.evidence)
+    for event in decoded(opened.log.read(campaigns.home_of(campaign_id))):
+        if isinstance(event, JobDone):
+            result = json.loads(text_of(opened.blobs, event.result))
+    return Evaluation(task.id, attempt, ended.ended, refusal, result, opened.root, ended.spent.seconds)
 
 
 def board(place: Place) -> dict[str, Any]:

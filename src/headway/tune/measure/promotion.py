@@ -3,6 +3,9 @@
 An agent that submits a thousand candidates will be lucky. So nothing is promoted on the numbers that made it look
 good: it is measured again in a fresh process, with the number of blocks fixed before, and the k-th such test of a
 campaign may err with chance alpha * 6 / (pi^2 k^2). These sum to alpha however many tests there will be.
+
+The number of blocks may depend on what was known before (the noise of the baseline against itself, the gain that the
+first measurement promised), never on what the test itself sees.
 """
 
 import math
@@ -11,16 +14,19 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
+import numpy.typing as npt
 
 from headway.core.gates import PASSED, Passed, Refused
 from headway.core.ports.worker import Samples
 from headway.core.reasons import Reason
-from headway.tune.measure.timing import log_ratios
+from headway.tune.measure.timing import TRIM, centre, log_ratios, spread
 
 FEWEST_BLOCKS = 8
-MOST_BLOCKS = 600
+MOST_BLOCKS = 400
 POWER = 0.9
-"""The chance, by design, to promote a candidate whose gain is `min_gain` where the noise is as the baseline's was."""
+"""The chance, by design, to promote a candidate with the gain that a test is sized for, in the baseline's noise."""
+BELIEVED = 0.5
+"""Share of a promised gain that a test is sized for: what looked best was lucky."""
 PROTECTED_MARGIN = 0.05
 """A protected case may look this much slower before it counts, unless even its interval lies below 1."""
 
@@ -43,32 +49,43 @@ class Decision:
     bound: float
 
 
-def plan(number: int, alpha: float, noise: float, timed_cases: int, min_gain: float) -> Test:
-    """Test `number` (from 1) of a campaign whose whole error is `alpha`.
+def plan(
+    number: int, alpha: float, noise: float, timed_cases: int, gain: float, most_blocks: int = MOST_BLOCKS
+) -> Test:
+    """Test `number` (from 1) of a campaign whose whole error is `alpha`, sized to find `gain` (0.02 for 2 %).
 
-    `noise` is the standard deviation of a block's log ratio. The blocks are per case and are what a normal
-    approximation needs to find `min_gain` with chance POWER, within [FEWEST_BLOCKS, MOST_BLOCKS].
+    `noise` is the spread of a block's log ratio. The blocks are per case, what a normal approximation needs to find
+    the gain with chance POWER, within [FEWEST_BLOCKS, most_blocks].
     """
     share = alpha * 6 / (math.pi**2 * number**2)
     normal = NormalDist()
     distance = -normal.inv_cdf(share) + normal.inv_cdf(POWER)
-    wanted = (distance * noise / math.log1p(min_gain)) ** 2 / max(timed_cases, 1)
-    return Test(number, share, min(max(math.ceil(wanted), FEWEST_BLOCKS), MOST_BLOCKS))
+    wanted = (distance * noise / math.log1p(gain)) ** 2 / max(timed_cases, 1)
+    return Test(number, share, max(min(math.ceil(wanted), most_blocks), FEWEST_BLOCKS))
 
 
-def lower_bound(logs: Sequence[np.ndarray], alpha: float) -> tuple[float, float]:
-    """Mean log ratio over cases, and its lower bound by Student's t with the fewest blocks' degrees of freedom."""
-    means = [float(case.mean()) for case in logs]
-    variance = sum(float(case.var(ddof=1)) / case.size for case in logs) / len(logs) ** 2
-    mean = sum(means) / len(means)
-    return mean, mean - t_quantile(1 - alpha, min(case.size for case in logs) - 1) * math.sqrt(variance)
+def sized_for(promised: float, min_gain: float) -> float:
+    """The gain a test is sized for, where the first measurement promised the ratio `promised` over the incumbent."""
+    return max(min_gain, math.pow(promised, BELIEVED) - 1)
 
 
-def t_quantile(probability: float, freedom: int) -> float:
+def lower_bound(logs: Sequence[npt.NDArray[np.float64]], alpha: float) -> tuple[float, float]:
+    """Log ratio over cases and its one-sided lower bound (Yuen's t on trimmed means, the fewest blocks' freedom)."""
+    mean = sum(map(centre, logs)) / len(logs)
+    error = math.sqrt(sum(spread(case) ** 2 / case.size for case in logs)) / len(logs)
+    return mean, mean - t_quantile(1 - alpha, min(map(freedom, logs))) * error
+
+
+def freedom(logs: npt.NDArray[np.float64]) -> int:
+    """Degrees of freedom that trimming leaves."""
+    return int(logs.size) - 2 * int(TRIM * logs.size) - 1
+
+
+def t_quantile(probability: float, degrees: int) -> float:
     """Quantile of Student's t."""
     from scipy.special import stdtrit  # half a second of scipy.stats is not worth one quantile
 
-    return float(stdtrit(freedom, probability))
+    return float(stdtrit(degrees, probability))
 
 
 def decide(samples: Sequence[Samples], test: Test) -> Decision:
@@ -91,9 +108,10 @@ def decide(samples: Sequence[Samples], test: Test) -> Decision:
     return Decision(PASSED, ratio, low)
 
 
-def _worse(values: np.ndarray) -> float | None:
+def _worse(values: npt.NDArray[np.float64]) -> float | None:
     """The ratio of a case that got slower, else None."""
-    mean = float(values.mean())
-    error = float(values.std(ddof=1)) / math.sqrt(values.size)
-    high = mean + t_quantile(0.975, values.size - 1) * error
-    return math.exp(mean) if mean < math.log1p(-PROTECTED_MARGIN) or high < 0 else None
+    mean = centre(values)
+    error = spread(values) / math.sqrt(values.size)
+    high = mean + t_quantile(0.975, freedom(values)) * error
+    slower: bool = mean < math.log1p(-PROTECTED_MARGIN) or high < 0
+    return math.exp(mean) if slower else None

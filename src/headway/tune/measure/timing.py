@@ -1,7 +1,8 @@
 """From paired samples to a ratio with an interval. Pure.
 
 The unit is the A-B-B-A block: candidate and rival timed within the same block share the machine's mood, so their log
-ratio is what varies little. Blocks are averaged per case, cases are averaged with equal weight (a geometric mean).
+ratio is what varies little. What a scheduler does to a block now and then is no property of the candidate, so a case's
+blocks are averaged by a trimmed mean; cases are averaged with equal weight (a geometric mean).
 """
 
 import math
@@ -14,6 +15,8 @@ import numpy.typing as npt
 from headway.core.ports.worker import Samples
 
 RESAMPLES = 2000
+TRIM = 0.2
+"""Share of a case's blocks that is left out at either end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +57,40 @@ def ratio_of(samples: Sequence[Samples], seed: int) -> Ratio:
     for case in samples:
         logs = log_ratios(case)
         picks = rng.integers(0, logs.size, (RESAMPLES, logs.size))
-        total += logs[picks].mean(axis=1)
-        point += float(logs.mean())
+        total += centres(logs[picks])
+        point += centre(logs)
         fewest = min(fewest, logs.size)
     low, high = np.quantile(total / len(samples), [0.025, 0.975])
     return Ratio(math.exp(point / len(samples)), math.exp(float(low)), math.exp(float(high)), int(fewest))
 
 
-def noise_of(samples: Sequence[Samples]) -> float:
-    """Standard deviation of a block's log ratio, pooled over cases. Raises BadSamples if no case has two blocks."""
-    squares, freedom = 0.0, 0
-    for case in samples:
-        logs = log_ratios(case)
-        squares += float(((logs - logs.mean()) ** 2).sum())
-        freedom += logs.size - 1
-    if freedom < 1:
+def centre(logs: npt.NDArray[np.float64]) -> float:
+    """The trimmed mean of a case's log ratios."""
+    return float(centres(logs[np.newaxis])[0])
+
+
+def centres(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The trimmed mean of each row."""
+    cut = int(TRIM * rows.shape[1])
+    means: npt.NDArray[np.float64] = np.sort(rows, axis=1)[:, cut : rows.shape[1] - cut].mean(axis=1)
+    return means
+
+
+def spread(logs: npt.NDArray[np.float64]) -> float:
+    """Standard deviation of one block as the trimmed mean feels it (winsorised; Tukey and McLaughlin 1963).
+
+    The error of `centre` is spread / sqrt(blocks). Raises BadSamples for fewer than two blocks.
+    """
+    if logs.size < 2:
         raise BadSamples("one block says nothing about the noise")
-    return math.sqrt(squares / freedom)
+    cut = int(TRIM * logs.size)
+    ordered = np.sort(logs)
+    winsorised = np.clip(ordered, ordered[cut], ordered[logs.size - 1 - cut])
+    return float(winsorised.std(ddof=1)) / (1 - 2 * cut / logs.size)
+
+
+def noise_of(samples: Sequence[Samples]) -> float:
+    """The spread of one block's log ratio, root mean square over cases. Raises BadSamples."""
+    if not samples:
+        raise BadSamples("no timed case was measured")
+    return math.sqrt(sum(spread(log_ratios(case)) ** 2 for case in samples) / len(samples))

@@ -1,0 +1,143 @@
+"""`headway tune`: start, watch and steer campaigns, and put single candidates through the gates."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headway.cli.tune_words import Ticker, board_lines, end_lines, evaluation_json, evaluation_lines
+from headway.wiring import tune as wiring
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+StateOption = Annotated[
+    Path | None, typer.Option("--state", help="State folder; else HEADWAY_STATE, else <campaign's folder>/.headway.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead of lines.")]
+Campaign = Annotated[str | None, typer.Argument(help="A campaign's folder or id; else the newest one here.")]
+Attempts = Annotated[int | None, typer.Option(min=1, help="Attempts in all.")]
+Calls = Annotated[int | None, typer.Option(min=1, help="Tool calls in all: agent calls, questions, worker jobs.")]
+Seconds = Annotated[float | None, typer.Option(min=0, help="Wall-clock seconds used in all; pauses do not count.")]
+Tokens = Annotated[int | None, typer.Option(min=1, help="Tokens in all, as the agent's provider counts them.")]
+Money = Annotated[float | None, typer.Option(min=0, help="Money in all, in the provider's currency.")]
+Stall = Annotated[int | None, typer.Option(min=1, help="Attempts without a promotion after which it ends.")]
+
+
+@app.command()
+def run(
+    task: Annotated[str, typer.Argument(help="A task that ships, or a task's folder.")],
+    agent: Annotated[str, typer.Option(help=f"Who proposes: {', '.join(wiring.AGENTS)}.")] = "search",
+    script: Annotated[Path | None, typer.Option(help="For the agent `script`: one JSON object a line.")] = None,
+    attempts: Attempts = None,
+    calls: Calls = None,
+    seconds: Seconds = None,
+    tokens: Tokens = None,
+    money: Money = None,
+    stall: Stall = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the search and of the cases' contents.")] = 1,
+    context_budget: Annotated[int, typer.Option(help="Tokens a context may have; at least 8000.")] = 32_000,
+    alpha: Annotated[float, typer.Option(min=1e-9, max=0.5, help="Chance of any false promotion in all.")] = 0.05,
+    min_gain: Annotated[float, typer.Option(min=0.001, help="Smallest gain the promotion test must find.")] = 0.02,
+    folder: Annotated[Path | None, typer.Option("--dir", help="The campaign's folder.")] = None,
+    state: StateOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Start a campaign and run it until its goal is reached or a budget is spent."""
+    options = wiring.RunOptions(
+        agent, script, attempts, calls, seconds, tokens, money, stall, seed, context_budget, alpha, min_gain
+    )
+    place = wiring.begin(task, options, folder, state)
+    _drive(place, as_json)
+
+
+@app.command()
+def resume(
+    campaign: Campaign = None,
+    attempts: Attempts = None,
+    calls: Calls = None,
+    seconds: Seconds = None,
+    tokens: Tokens = None,
+    money: Money = None,
+    stall: Stall = None,
+    state: StateOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Go on after a kill, a pause or an end, where given with larger limits."""
+    place = wiring.find_campaign(campaign, state)
+    limits = {
+        "attempts": attempts,
+        "calls": calls,
+        "seconds": seconds,
+        "tokens": tokens,
+        "money": money,
+        "stall": stall,
+    }
+    wiring.resume(place, limits)
+    _drive(place, as_json)
+
+
+@app.command()
+def show(campaign: Campaign = None, state: StateOption = None, as_json: JsonOption = False) -> None:
+    """The scoreboard: where a campaign stands, its best candidates, what was refused and why."""
+    board = wiring.board(wiring.find_campaign(campaign, state))
+    if as_json:
+        _print_json("headway.tune-show/1", board)
+        return
+    for line in board_lines(board):
+        typer.echo(line)
+
+
+@app.command()
+def stop(campaign: Campaign = None, state: StateOption = None) -> None:
+    """End a campaign at its next step; `resume` can reopen it."""
+    typer.echo(wiring.tell(wiring.find_campaign(campaign, state), "stop"))
+
+
+@app.command()
+def pause(campaign: Campaign = None, state: StateOption = None) -> None:
+    """Pause a campaign at its next step; `resume` goes on."""
+    typer.echo(wiring.tell(wiring.find_campaign(campaign, state), "pause"))
+
+
+@app.command()
+def context(
+    campaign: Campaign = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="The attempt; else the newest.")] = None,
+    state: StateOption = None,
+) -> None:
+    """Print what the agent saw before an attempt, byte for byte."""
+    typer.echo(wiring.context_of(wiring.find_campaign(campaign, state), attempt), nl=False)
+
+
+@app.command()
+def evaluate(
+    task: Annotated[str, typer.Argument(help="A task that ships, or a task's folder.")],
+    candidate: Annotated[Path, typer.Argument(help="The candidate's source.")],
+    state: StateOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put one candidate through every gate; exit code 0 accepted, 1 refused, 4 could not run."""
+    found = wiring.evaluate(task, candidate, state)
+    told = evaluation_json(found)
+    if as_json:
+        typer.echo(json.dumps(told))
+    else:
+        for line in evaluation_lines(told):
+            typer.echo(line)
+    raise typer.Exit({"accepted": 0, "refused": 1}.get(told["verdict"], 4))
+
+
+def _drive(place: wiring.Place, as_json: bool) -> None:
+    ticker = Ticker(lambda line: typer.echo(line, err=True))
+    ticker.say(f"campaign {place.id} in {place.folder}")
+    state = wiring.drive(place, ticker.watch)
+    if as_json:
+        _print_json("headway.tune-show/1", wiring.board(place))
+        return
+    for line in end_lines(state, str(place.folder)):
+        typer.echo(line)
+
+
+def _print_json(schema: str, body: dict[str, Any]) -> None:
+    typer.echo(json.dumps({"schema": schema, **body}))
