@@ -21,7 +21,7 @@ MODULES = frozenset(
 )  # fmt: skip
 """Modules that other modules carry as attributes (`dataclasses.sys`): reaching them is reaching around the import."""
 FRAMES = frozenset(
-    {"f_back", "f_locals", "f_globals", "f_builtins", "f_code", "tb_frame", "tb_next", "gi_frame", "gi_code", 
+    {"f_back", "f_locals", "f_globals", "f_builtins", "f_code", "tb_frame", "tb_next", "gi_frame", "gi_code",
      "cr_frame", "cr_code", "ag_frame", "co_code", "co_consts", "func_globals"}
 )  # fmt: skip
 FILES = frozenset(

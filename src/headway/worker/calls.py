@@ -26,10 +26,10 @@ class Problem(NamedTuple):
 
 
 class Took(NamedTuple):
-    """Nanoseconds of each call by the runner's clock, of all by the judge's, and the errors of each call."""
+    """Nanoseconds of each call by the runner's clock, of all on a core by the kernel's books; errors of each call."""
 
     inner: list[int]
-    bracket: int
+    cpu: int
     errors: list[Errors]
 
 
@@ -84,7 +84,7 @@ class Candidate:
                 code = "input_changed" if what.startswith("input") else "out_of_bounds"
                 raise Refused(code, f"The candidate wrote to {what}.", "Write to the output alone.")
         got = self._native(batch, probes, answer.said) if self._task.kind == "cpu-c" else self._returned(answer.said)
-        return Took(inner, answer.bracket, [self._errors(*pair) for pair in zip(problems, got, strict=True)])
+        return Took(inner, answer.cpu, [self._errors(*pair) for pair in zip(problems, got, strict=True)])
 
     def _lay(self, problems: list[Problem], same_place: bool) -> list[list[Laid]]:
         values = [self._values(problem) for problem in problems]

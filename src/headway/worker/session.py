@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy
@@ -41,10 +42,11 @@ FIRST_UID, LAST_UID = 61184, 65519
 
 
 class Answer(NamedTuple):
-    """What the runner said, and the judge's own bracket around it in nanoseconds."""
+    """What the runner said, and nanoseconds: `bracket` by the judge's clock, `cpu` on a core by the kernel's books."""
 
     said: dict[str, Any]
     bracket: int
+    cpu: int
 
 
 class Session:
@@ -88,10 +90,10 @@ class Session:
         self.overhead = self._overhead()
 
     def _overhead(self) -> int:
-        """Nanoseconds of a bracket around nothing, with caches as cold as they are after the judge made inputs."""
+        """Core nanoseconds of a call of nothing, with caches as cold as they are after the judge made inputs."""
         other = numpy.zeros(1 << 20)
         took = [self.call({"do": "ping"}, lambda: other.fill(1), 10) for _ in range(PINGS)]
-        return min(one.bracket - int(one.said["ns"][0]) for one in took)
+        return int(median(one.cpu - int(one.said["ns"][0]) for one in took))
 
     def load(self, job: dict[str, Any], library: bytes | None, pool_bytes: int, memory: int, seconds: float) -> None:
         """Bring the candidate in; refuses what it did at import. `job`: the other arguments of `Runner.load`."""
@@ -116,17 +118,19 @@ class Session:
         return self._bracket(len(body).to_bytes(4, "little") + body, seconds)
 
     def _bracket(self, data: bytes, seconds: float) -> Answer:
+        before = self._cpu()
         start = time.perf_counter_ns()
         self._signal(signal.SIGCONT)
         answer, end = self._exchange(data, start + int(seconds * 1e9))
         self._stop()
+        cpu = min(self._cpu() - before, end - start)
         try:
             said = json.loads(answer)
         except ValueError:
             said = None
         if not isinstance(said, dict):
             raise Refused("protocol", "The runner's answer is not an answer.", "Write to nothing but what you return.")
-        return Answer(said, end - start)
+        return Answer(said, end - start, cpu if cpu > 0 else end - start)
 
     def _exchange(self, data: bytes, deadline: int) -> tuple[bytes, int]:
         answer = b""
@@ -180,6 +184,14 @@ class Session:
             os.kill(self.pid, number)
         except ProcessLookupError:
             raise self._gone() from None
+
+    def _cpu(self) -> int:
+        """Nanoseconds the process was on a core so far, by the kernel's books; 0 where it keeps none."""
+        try:
+            with open(f"/proc/{self.pid}/schedstat") as numbers:
+                return int(numbers.read().split()[0])
+        except (OSError, ValueError, IndexError):
+            return 0
 
     def _stop(self) -> None:
         self._signal(signal.SIGSTOP)

@@ -1,0 +1,7 @@
+"""Where the gates forget, the answer is the input."""
+
+import numpy as np
+
+
+def entry(g, x):
+    return x.copy()

@@ -1,0 +1,12 @@
+"""Drops half of the mantissa first."""
+
+import numpy as np
+
+
+def entry(g, x):
+    x = (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    h, state, decay = np.empty_like(x), np.zeros_like(x[:, 0]), np.exp(g)
+    for t in range(x.shape[1]):
+        state = decay[:, t] * state + x[:, t]
+        h[:, t] = state
+    return h
