@@ -21,7 +21,7 @@ from headway.adapters.git_command import Git
 from headway.adapters.git_objects import ObjectMissing, ObjectReader, write_loose
 from headway.adapters.processes import Ran
 from headway.core.names import Sha, TreeId
-from headway.core.ports.git import Clean, Conflict, Conflicted, Empty, Entry, Stage, Trial, Unknown
+from headway.core.ports.git import MARKER_SIZE, Clean, Conflict, Conflicted, Empty, Entry, Stage, Trial, Unknown
 
 MERGE_SETTINGS = r"^merge\.(.*\.(driver|recursive|name)|renames|renamelimit|directoryrenames)$|^diff\.renamelimit$"
 NOBODY = "headway <headway@localhost> 0 +0000"
@@ -52,6 +52,7 @@ class Quarantine:
         alternates.parent.mkdir(exist_ok=True)
         alternates.write_bytes(os.fsencode(self.lender) + b"\n")
         self._carry_merge_settings(git)
+        self._write_conflicts_in_full(git)
         return git
 
     @cached_property
@@ -90,6 +91,16 @@ class Quarantine:
             key, _, value = os.fsdecode(setting).partition("\n")
             if key:
                 git.run("config", "--replace-all", key, value)
+
+    def _write_conflicts_in_full(self, git: Git) -> None:
+        """Conflicted files show the base too, between markers that no real file has by chance (the ladder reads them).
+
+        `core.attributesFile` is the weakest source of attributes, so a fork's own `conflict-marker-size` wins.
+        """
+        attributes = self.directory / "conflict-attributes"
+        attributes.write_text(f"* conflict-marker-size={MARKER_SIZE}\n")
+        git.run("config", "core.attributesFile", str(attributes))
+        git.run("config", "merge.conflictStyle", "diff3")
 
     def __enter__(self) -> "Quarantine":
         return self

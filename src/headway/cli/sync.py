@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from headway.cli.replay import replay
 from headway.sync.plan import Forecast, plan_lines
 from headway.sync.status import Status
 from headway.wiring import sync as wiring
@@ -22,6 +23,8 @@ StateOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead of lines.")]
 HERE = Path()
+
+app.command()(replay)
 
 
 @init_app.command()

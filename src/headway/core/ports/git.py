@@ -13,6 +13,8 @@ from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.names import Sha, TreeId
 
 ABSENT_OID = "0" * 40
+MARKER_SIZE = 37
+"""Length of the markers in the conflicted files of a trial merge (diff3 style): no file has such lines by chance."""
 
 
 class RefMoved(HeadwayError):

@@ -1,0 +1,75 @@
+"""Nothing may stand twice that stands once on either side, not even after a pick that git calls clean.
+
+git merges `a b c` -> `b a c` (fork) and `a b c` -> `b c a` (upstream) to `b a c a` without a conflict: both removed
+the first `a`, which counts once, and each put it somewhere else, which counts twice.
+"""
+
+import re
+from collections import Counter
+
+from headway.core.gates import PASSED, Verdict
+from headway.core.reasons import Reason
+from headway.sync.conflict import lines_of
+from headway.sync.languages import is_prose, language_of
+from headway.sync.rails.facts import FileFacts, Proposal, most_expected, refused
+from headway.sync.symbols import outline_of
+from headway.sync.textmerge import words
+
+TELLING = 8
+"""Characters of a stripped line below which a repetition says nothing (`}`, `else:`, `return;`)."""
+REGISTRATION = re.compile(r"[\w\]>)]\s*\(|^\s*(import|from|using|#\s*include)\b|^\s*\"[\w-]+\",?$")
+
+
+def duplicated(proposal: Proposal) -> Verdict:
+    """Refuses definitions that are twice in the result, lines that merging counted twice, and doubled registrations."""
+    for file in proposal.files:
+        if file.result is None:
+            continue
+        if name := _twice_defined(file):
+            return refused(Reason.DUPLICATED, f"{file.path}: {name} is defined twice.")
+        if not is_prose(file.path) and (line := _twice_merged(file)):
+            return refused(Reason.DUPLICATED, f"{file.path}: the line {line!r} stands twice, once on either side.")
+    return PASSED
+
+
+def _twice_defined(file: FileFacts) -> str:
+    language = language_of(file.path)
+    twice = {name: n for name, n in outline_of(file.result or "", language).definitions.items() if n > 1}
+    if not twice:
+        return ""
+    _, ours, theirs, _ = file.outlines()
+    return next((name for name, n in twice.items() if n > max(ours.definitions[name], theirs.definitions[name])), "")
+
+
+def _twice_merged(file: FileFacts) -> str:
+    result = _counted(file.result)
+    twice = [line for line, count in result.items() if count > 1 and len(line) >= TELLING and words([line])]
+    if not twice:
+        return ""
+    base, ours, theirs = (_counted(text) for text in (file.base, file.ours, file.theirs))
+    for line in twice:
+        if result[line] > most_expected(base[line], ours[line], theirs[line]):
+            return line
+        both_brought_it = (base[line], ours[line], theirs[line], result[line]) == (0, 1, 1, 2)
+        if both_brought_it and REGISTRATION.search(line) and _same_block(file, line):
+            return line
+    return ""
+
+
+def _same_block(file: FileFacts, line: str) -> bool:
+    """Both copies lie in one function or list: the same call in two functions is no duplicate."""
+    lines = [one.strip() for one in lines_of(file.result or "")]
+    first = lines.index(line)
+    second = lines.index(line, first + 1)
+    if language_of(file.path) in ("python", "cpp", "c"):
+        spans = outline_of(file.result or "", language_of(file.path)).spans
+        inner = [
+            min(((end - start, start) for start, end, _ in spans if start <= at <= end), default=(0, -1))
+            for at in (first, second)
+        ]
+        return inner[0] == inner[1]
+    return second - first < 40
+
+
+def _counted(text: str | None) -> Counter[str]:
+    return Counter(line.strip() for line in (text or "").split("\n"))

@@ -1,0 +1,97 @@
+"""Tests may not be deleted, skipped or weakened, nor expected values be rewritten, to make a pick pass."""
+
+import re
+from collections import Counter
+
+from headway.core.gates import PASSED, Verdict
+from headway.core.reasons import Reason
+from headway.sync.conflict import lines_of
+from headway.sync.languages import is_test, language_of
+from headway.sync.rails.facts import FileFacts, Proposal, least_expected, most_expected, refused
+from headway.sync.symbols import outline_of
+
+TEST_NAME = re.compile(r"^(test|Test)|Test$")
+CPP_TEST = re.compile(r"\b(TEST|TEST_F|TEST_P|TYPED_TEST)\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
+SKIP = re.compile(
+    r"pytest\.(mark\.)?(skip|skipif|xfail|importorskip)\b|unittest\.(skip|expectedFailure)|\bGTEST_SKIP\b|\bDISABLED_"
+    r"|^\s*(//|#|;)\s*(XFAIL|UNSUPPORTED|REQUIRES)\s*:",
+    re.MULTILINE,
+)
+ASSERTION = re.compile(
+    r"^\s*assert\b|\b(EXPECT|ASSERT)_\w+\s*\(|\.assert\w*\(|\bassert_\w+\(|\b[A-Z]*CHECK(-[A-Z]+)?\s*:"
+    r"|\bexpected-(error|warning|note|remark)\b|\b(assertEqual|assertRaises|raises)\(",
+    re.MULTILINE,
+)
+GOLDEN = re.compile(
+    r"^.*(?:\b[A-Z]\w*-?CHECK[A-Z-]*\s*:|\bCHECK[A-Z-]*\s*:|\bexpected-(?:error|warning|note|remark)\b|^\s*assert\b.*==).*$",
+    re.MULTILINE,
+)
+
+
+def test_deleted(proposal: Proposal) -> Verdict:
+    """Refuses a result without a test that both sides, or the side that brought it, have."""
+    for file in _tests(proposal):
+        if not file.conflicted:
+            continue
+        base, ours, theirs, result = (_test_names(file, text) for text in file.sides())
+        for name in (ours | theirs) - result:
+            dropped_by_a_side = name in base and not (name in ours and name in theirs)
+            if not dropped_by_a_side:
+                return refused(Reason.TEST_DELETED, f"{file.path}: the test {name} is gone.")
+    return PASSED
+
+
+def test_skipped(proposal: Proposal) -> Verdict:
+    """Refuses new skips, expected failures and unsupported marks that no side has."""
+    for file in _tests(proposal):
+        base, ours, theirs, result = (len(SKIP.findall(text or "")) for text in file.sides())
+        if result > most_expected(base, ours, theirs):
+            return refused(
+                Reason.TEST_SKIPPED, f"{file.path}: {result} tests are skipped (fork {ours}, upstream {theirs})."
+            )
+    return PASSED
+
+
+def test_weakened(proposal: Proposal) -> Verdict:
+    """Refuses fewer assertions than an honest merge of both sides can have."""
+    for file in _tests(proposal):
+        if not file.conflicted:
+            continue
+        base, ours, theirs, result = (len(ASSERTION.findall(text or "")) for text in file.sides())
+        if result < least_expected(base, ours, theirs):
+            return refused(
+                Reason.TEST_WEAKENED, f"{file.path}: {result} assertions (fork {ours}, upstream {theirs}, both {base})."
+            )
+    return PASSED
+
+
+def golden_rewritten(proposal: Proposal) -> Verdict:
+    """Refuses an expected value that stands on neither side."""
+    for file in _tests(proposal):
+        if not file.conflicted or file.result is None:
+            continue
+        known = Counter(
+            _squeezed(line) for text in (file.base, file.ours, file.theirs) for line in lines_of(text or "")
+        )
+        for line in GOLDEN.findall(file.result):
+            if not known[_squeezed(line)]:
+                return refused(Reason.GOLDEN_REWRITTEN, f"{file.path}: {line.strip()!r} is neither side's expectation.")
+    return PASSED
+
+
+def _tests(proposal: Proposal) -> list[FileFacts]:
+    return [file for file in proposal.files if is_test(file.path)]
+
+
+def _test_names(file: FileFacts, text: str | None) -> set[str]:
+    if text is None:
+        return set()
+    language = language_of(file.path)
+    named = {name for name in outline_of(text, language).names if TEST_NAME.search(name)}
+    if language == "mlir":
+        named = set(outline_of(text, language).names)
+    return named | {f"{suite}.{name}" for _, suite, name in CPP_TEST.findall(text)}
+
+
+def _squeezed(line: str) -> str:
+    return re.sub(r"\s+|[\"']", "", line)
