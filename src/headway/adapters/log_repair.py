@@ -83,7 +83,7 @@ def _split(path: Path, findings: Findings, removed: Path) -> list[Record]:
             elif _is_good(item, findings):
                 good.append(item)
             else:
-                lines.append({field: getattr(item, field) for field in Record.__slots__})
+                lines.append(dict(item._asdict()))
     finally:
         db.close()
     text = "".join(json.dumps(line) + "\n" for line in lines)

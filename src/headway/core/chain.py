@@ -1,13 +1,12 @@
 """Following a stream's hash chain: what must hold between a record and the one before it. Pure."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from headway.core.names import StreamId
 from headway.core.ports.log import GENESIS, LogDamaged, Record
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """Where a stream stands: its newest version, that record's hash and global position (0 and GENESIS: new)."""
 
     version: int

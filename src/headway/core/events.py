@@ -14,6 +14,7 @@ from headway.core.events_sync import SyncEvent
 from headway.core.events_tune import TuneEvent
 from headway.core.events_validate import ValidateEvent
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Event = CoreEvent | SyncEvent | ValidateEvent | TuneEvent
@@ -38,7 +39,7 @@ def encode(event: Event) -> tuple[str, str]:
 
 def canonical_json(value: Any) -> str:
     """The one spelling of a payload that is hashed: sorted keys, no spaces, UTF-8 kept, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def decode(type_name: str, payload: str, *, written_by: str = "") -> Event:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from headway.core.errors import HeadwayError
 from headway.core.events import Event
@@ -13,9 +13,11 @@ GENESIS = "0" * 64
 """`prev_hash` of the first record of every stream."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One line of the log. `position` is the global order; (stream, version) is the key; versions start at 1."""
+class Record(NamedTuple):
+    """One line of the log. `position` is the global order; (stream, version) is the key; versions start at 1.
+
+    A named tuple: a fold makes hundreds of thousands of these, and a frozen dataclass takes three times as long.
+    """
 
     position: int
     stream: StreamId
