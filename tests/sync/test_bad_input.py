@@ -27,8 +27,8 @@ def everything(fork: Repo) -> tuple[object, ...]:
 
 def refused(said: Said, code: int, *words: str) -> None:
     assert said.code == code, said
-    lines = [line for line in said.err.splitlines() if line]
-    assert len(lines) == 1 and lines[0].startswith("headway: "), said.err
+    lines = [line for line in said.err.splitlines() if line.startswith("headway: ")]
+    assert len(lines) == 1 and said.err.endswith(lines[0] + "\n"), said.err
     for word in words:
         assert word in lines[0], said.err
     assert "Traceback" not in said.err

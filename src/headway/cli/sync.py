@@ -97,7 +97,7 @@ def run(
     if dry_run:
         plan(limit=limit, fetch=True, fork=fork, state=state, as_json=as_json)
         return
-    _print_status(wiring.run(fork, state, limit), as_json)
+    _print_status(wiring.run(fork, state, limit, tell=_progress), as_json)
 
 
 @app.command()
@@ -164,6 +164,11 @@ def _print_status(found: Status, as_json: bool) -> None:
             "headway: the accounting does not close; `headway log verify` tells whether the log is whole\n"
         )
         raise typer.Exit(1)
+
+
+def _progress(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def _nothing_pending(partial: bool) -> str:

@@ -2,9 +2,9 @@
 
 import getpass
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headway.adapters.clocks import SystemClock
@@ -35,6 +35,7 @@ from headway.sync.decisions import check_decision, events_of
 from headway.sync.history import UPSTREAM_REF, common_base, upstream_range
 from headway.sync.opening import Answers, Opening, config_text, fork_id_of, is_open
 from headway.sync.plan import Forecast, forecasts
+from headway.sync.progress import TellingLog
 from headway.sync.room import L1, Room
 from headway.sync.show import Shown, shown
 from headway.sync.status import Status, status_of
@@ -94,13 +95,24 @@ def init(path: Path, answers: Answers, state: Path | None, world: World | None =
         return _status(session, world)
 
 
-def run(path: Path, state: Path | None, limit: int, world: World | None = None) -> Status:
-    """`headway sync run`. Raises HeadwayError where nothing may be done; the status is that at the end."""
+def run(
+    path: Path,
+    state: Path | None,
+    limit: int,
+    world: World | None = None,
+    *,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Status:
+    """`headway sync run`; `tell` hears each answer as it is recorded.
+
+    Raises HeadwayError where nothing may be done; the status is that at the end.
+    """
     world = world or real_world()
     with open_session(path, state, world, write=True) as session:
         _refuse_dirty(session.fork)
         _refuse_unready(session)
-        take_changes(session.room, Orders(limit))
+        room = session.room
+        take_changes(replace(room, log=TellingLog(room.log, room.home, tell)), Orders(limit))
         return _status(session, world)
 
 
