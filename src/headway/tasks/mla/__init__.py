@@ -1,4 +1,4 @@
-"""MLA prefill in latent form. `mla_prefill` and `choose_form` load torch and triton when first asked for, not before."""
+"""MLA prefill in latent form. `mla_prefill` and `choose_form` load torch and triton when asked for, not before."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -41,7 +41,7 @@ def reference_scores(
     q_desc, k_desc, ref, scale, first_block, n_rows, seq,
     H: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr, CAUSAL: tl.constexpr, EMULATED: tl.constexpr,
 ):  # fmt: skip
-    """ref[row] = largest scaled score among the row's first 64 keys; one program a block of BM rows from first_block."""
+    """ref[row] = largest scaled score among the row's first 64 keys; one program a block from first_block."""
     block = first_block + tl.program_id(0)
     acc = tl.zeros([BM, 64], tl.float32)
     for k in range(0, D, BK):
@@ -119,7 +119,9 @@ def weighted_sum(
         k = step % per_tile * BK
         acc = _dot(p_desc.load([(i * n_tiles + j) * BM, k]), v_desc.load([j * BN + k, col]), acc, EMULATED)
     row_sum = tl.zeros([BM], tl.float32)
-    for j0 in range(0, tiles, 16):  # sixteen tiles' sums at a time: one after the other they would wait 16 times as long
+    for j0 in range(
+        0, tiles, 16
+    ):  # sixteen tiles' sums at a time: one after the other they would wait 16 times as long
         j = j0 + tl.arange(0, 16)
         at = (i * n_tiles + j)[:, None] * BM + tl.arange(0, BM)[None, :]
         row_sum += tl.sum(tl.load(sums + at, mask=(j < tiles)[:, None], other=0.0), 0)

@@ -1,14 +1,15 @@
-"""MLA prefill for Hopper in Gluon, Triton's lower-level language (triton 3.6.0). Only device code; `prefill.py` launches it.
+"""MLA prefill for Hopper in Gluon, Triton's lower-level language (triton 3.6.0). Only device code.
 
 One work item is a block of 64 rows; a row is one (query token, head) pair of the flattened `[S * H, D]` queries.
 Per row, with K = kv `[S, D]` and V = K[:, :512]:
 
     p_j = exp2(s_j - ref),   s_j = (q . k_j) * scale * log2(e),   o = sum_j p_j v_j / sum_j p_j
 
-`ref` is the row's largest score among its first 64 keys, not a running maximum: bfloat16 and float32 share their exponent
-range, so any score of the row serves as reference until a later one beats it by 64 powers of two. That removes from the
-loop every row maximum, every rescaling of the 64x512 accumulator and the exchange of maxima between the warpgroups. A
-block that does leave the range is flagged and computed again with a running maximum (`kernels.online_rows`).
+`ref` is the row's largest score among its first 64 keys, not a running maximum: bfloat16 and float32 share their
+exponent range, so any score of the row serves as reference until a later one beats it by 64 powers of two. That removes
+from the loop every row maximum, every rescaling of the 64x512 accumulator and the exchange of maxima between the
+warpgroups. A block that does leave the range is flagged and computed again with a running maximum
+(`kernels.online_rows`).
 
 Two warpgroups share a work item. LEFT scores the even tiles of 64 keys and owns o[:, :256]; RIGHT scores the odd tiles
 and owns o[:, 256:]; each one's probabilities reach the other through shared memory. There is no producer warp: the

@@ -3,8 +3,9 @@
 Two forms compute the same function (see `mla_prefill`):
 
 * `gluon`: one fused Hopper kernel (`kernels_gluon.py`), bfloat16, compute capability 9.0, triton 3.6;
-* `two-kernel`: plain Triton (`two_kernel.py`, `kernels.py`), bfloat16 or float32, any CUDA device with TMA-style descriptors in its
-  Triton, and the CPU under Triton's interpreter. Its probabilities pass through a scratch of at most `scratch_bytes`.
+* `two-kernel`: plain Triton (`two_kernel.py`, `kernels.py`), bfloat16 or float32, any CUDA device whose Triton has
+  tensor descriptors (tried on the H200), and the CPU under Triton's interpreter. Its probabilities pass through a
+  scratch of at most `scratch_bytes`.
 
 Both flag row blocks whose scores leave the range and compute those again (`kernels.online_rows`).
 """
@@ -98,7 +99,7 @@ def prefill_gluon(q: torch.Tensor, kv: torch.Tensor, out: torch.Tensor, scale_lo
     from triton.experimental.gluon import language as gl
     from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
 
-    from headway.tasks.mla import kernels_gluon
+    from headway.tasks.mla.kernels_gluon import prefill
 
     seq, heads, dim = q.shape
     rows = seq * heads
@@ -111,7 +112,7 @@ def prefill_gluon(q: torch.Tensor, kv: torch.Tensor, out: torch.Tensor, scale_lo
     def describe(x: torch.Tensor, columns: int) -> object:
         return GluonDescriptor.from_tensor(x, [64, columns], layout)
 
-    kernels_gluon.prefill[(grid,)](
+    prefill[(grid,)](
         describe(q2, 256), describe(q2, 64), describe(kv, 256), describe(kv, 64), describe(o2, 256), flags,
         scale_log2, seq, n_blocks, heads, causal, dim > LATENT, num_warps=4,
     )  # fmt: skip

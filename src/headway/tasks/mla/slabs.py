@@ -41,13 +41,13 @@ class Shape:
 
 @lru_cache(maxsize=64)
 def plan_slabs(shape: Shape, scratch_bytes: int) -> tuple[Slab, ...]:
-    """The fewest slabs that fit in `scratch_bytes`, made as equal as that number allows; ValueError if a block does not."""
+    """The fewest slabs that fit in `scratch_bytes`, about equal in size; ValueError if one block does not fit."""
     widest = Slab(0, 1, shape.tiles_of(shape.n_blocks - 1))
     smallest = widest.scratch_bytes(shape.block_rows, shape.tile_keys, shape.element_bytes)
     if smallest > scratch_bytes:
         raise ValueError(
-            f"scratch_bytes={scratch_bytes} is too small: one block of {shape.block_rows} rows against {shape.seq} keys "
-            f"needs {smallest}"
+            f"scratch_bytes={scratch_bytes} is too small: one block of {shape.block_rows} rows "
+            f"against {shape.seq} keys needs {smallest}"
         )
     best = _greedy(shape, scratch_bytes)
     low, high = smallest, scratch_bytes

@@ -56,10 +56,8 @@ CPU = (
 )
 
 
-def make_inputs(
-    case: Case, dtype: torch.dtype | None = None, device: str = "cpu"
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """q [B, H, D] and kv [B, S, D] for a case; dtype defaults to bfloat16. Values depend on the device's generator."""
+def make_inputs(case: Case, dtype: torch.dtype | None = None, device: str = "cpu") -> tuple[torch.Tensor, torch.Tensor]:
+    """q [B, H, D] and kv [B, S, D] for a case; dtype: default bfloat16. Another device draws other values."""
     import torch
 
     generator = torch.Generator(device).manual_seed(2000 + case.seed)

@@ -70,10 +70,10 @@ def chunk_keys(seq: int, items: int, multiprocessors: int, splits: int | None = 
 
     `splits` asks for that many instead. Rounding never leaves a split empty.
     """
-    wanted = max(1, multiprocessors // items) if splits is None else splits
-    if splits is None and wanted > 64:
-        wanted = 64  # more partial outputs cost more than shorter splits save
-    return -(-(-(-seq // wanted)) // 128) * 128
+    # more than 64 partial outputs cost more than shorter splits save
+    wanted = min(max(1, multiprocessors // items), 64) if splits is None else splits
+    keys = -(-seq // wanted)
+    return -(-keys // 128) * 128
 
 
 def mla_decode(
@@ -122,7 +122,7 @@ def decode_gluon(
     from triton.experimental.gluon import language as gl
     from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
 
-    from headway.tasks.mla_decode import kernels_gluon
+    from headway.tasks.mla_decode.kernels_gluon import split_kv
 
     batch, seq, dim = kv.shape
     heads = q.shape[1]
@@ -135,7 +135,7 @@ def decode_gluon(
         return GluonDescriptor.from_tensor(x, [64, columns], bits16)
 
     q2, kv2 = q.view(batch * heads, dim), kv.view(batch * seq, dim)
-    kernels_gluon.split_kv[(splits, batch * -(-heads // 64))](
+    split_kv[(splits, batch * -(-heads // 64))](
         describe(q2, 256), describe(q2, 64), describe(kv2, 256), describe(kv2, 64),
         describe(out.view(batch * heads, LATENT) if scratch is None else scratch.part, 256),
         out if scratch is None else scratch.lse, out if scratch is None else scratch.peak,
@@ -171,7 +171,9 @@ class _Scratch:
     def allocate(q: torch.Tensor, splits: int) -> "_Scratch":
         rows = q.shape[0] * -(-q.shape[1] // 64) * splits * 64
         return _Scratch(
-            torch.empty(rows, LATENT, device=q.device, dtype=torch.float32 if q.dtype == torch.float32 else torch.float16),
+            torch.empty(
+                rows, LATENT, device=q.device, dtype=torch.float32 if q.dtype == torch.float32 else torch.float16
+            ),
             torch.empty(rows, device=q.device, dtype=torch.float32),
             torch.empty(rows, 2, device=q.device, dtype=torch.float32),
             splits,
