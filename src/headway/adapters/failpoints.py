@@ -4,6 +4,7 @@
 them. `HEADWAY_FAILPOINT_LOG=FILE` writes each place passed, one name a line, so that the test knows how many there are.
 """
 
+import functools
 import os
 import signal
 from pathlib import Path
@@ -19,8 +20,8 @@ class Failpoints:
 
     @classmethod
     def from_environment(cls, env: dict[str, str] | os._Environ[str]) -> "Failpoints":
-        trace = env.get("HEADWAY_FAILPOINT_LOG")
-        return cls(int(env.get("HEADWAY_FAILPOINT", "0")), Path(trace) if trace else None)
+        """The process's one counter: a verb that opens its state twice must not begin to count anew."""
+        return _of_process(os.getpid(), int(env.get("HEADWAY_FAILPOINT", "0")), env.get("HEADWAY_FAILPOINT_LOG", ""))
 
     def hit(self, name: str) -> None:
         """Pass the place `name` (`append.before`, `blob.renamed`, `git.update-ref.after`, …)."""
@@ -32,6 +33,11 @@ class Failpoints:
                 file.write(f"{self._passed} {name}\n")
         if self._passed == self._kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+@functools.lru_cache(maxsize=1)
+def _of_process(_: int, kill_at: int, trace: str) -> Failpoints:
+    return Failpoints(kill_at, Path(trace) if trace else None)
 
 
 OFF = Failpoints()
