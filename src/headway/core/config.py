@@ -61,6 +61,9 @@ class L1Config:
     env: tuple[str, ...] = ("PATH", "LANG", "LC_ALL", "TZ")
     set_env: dict[str, str] = field(default_factory=dict)
     cache: tuple[str, ...] = ()
+    harness: Literal["", "pytest", "lit"] = ""
+    """`pytest`: headway's own plugin reports collection, deselection and every outcome; `lit`: its JSON output with
+    features. "": JUnit, counts or the exit code."""
     canary_paths: tuple[str, ...] = ()
     """Files to break for the proof that L1 is not blind; empty: headway chooses."""
 

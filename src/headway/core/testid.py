@@ -35,9 +35,11 @@ def from_junit(classname: str, name: str, file: str, tracked: Collection[str]) -
     return TestId(f"{classname}::{name}")
 
 
-def from_lit(name: str) -> TestId:
-    """lit's `suite :: path/to/test.mlir`; the suite's display name is no part of the identity."""
-    return TestId(posixpath.normpath(name.rpartition(" :: ")[2].strip()))
+def from_lit(name: str, tracked: Collection[str] = ()) -> TestId:
+    """lit's `suite :: path/to/test.mlir`: the tracked file it is, if one only ends so; else the path as lit has it."""
+    path = posixpath.normpath(name.rpartition(" :: ")[2].strip())
+    files = [file for file in tracked if file == path or file.endswith(f"/{path}")]
+    return TestId(files[0] if len(files) == 1 else path)
 
 
 def file_of(test: TestId) -> str:

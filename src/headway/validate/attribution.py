@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from headway.core.gates import PASSED, NotDecided, Refused, Verdict
 from headway.core.names import TestId
 from headway.core.reasons import Reason
+from headway.validate.census import Finding, losses
 from headway.validate.results import SuiteResult
 
 SHOWN = 3
@@ -13,24 +14,25 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Failing tests by whose they are; `vanished` ran on the base and is not even named on the change."""
+    """Failing tests by whose they are. `vanished` ran on the base and is not even named on the change; `lost` ran on
+    the base, is known to the change's harness, and was skipped or not run."""
 
     new: tuple[TestId, ...] = ()
     pre_existing: tuple[TestId, ...] = ()
     vanished: tuple[TestId, ...] = ()
+    lost: tuple[Finding, ...] = ()
 
 
 def attribute(change: SuiteResult, base: SuiteResult | None) -> Attribution:
     """Pure. Without a base every failure is new: "unrelated" needs proof."""
     failed = change.failed()
     on_base = base.failed() if base is not None else frozenset()
-    vanished = (
-        base.ran() - {test.id for test in change.tests} if base is not None and not change.trouble else frozenset()
-    )
+    gone = losses(base, change) if base is not None else ()
     return Attribution(
         new=tuple(sorted(failed - on_base)),
         pre_existing=tuple(sorted(failed & on_base)),
-        vanished=tuple(sorted(vanished)),
+        vanished=tuple(TestId(found.subject) for found in gone if found.kind == "vanished"),
+        lost=tuple(found for found in gone if found.kind != "vanished"),
     )
 
 
@@ -49,6 +51,14 @@ def judge(change: SuiteResult, base: SuiteResult | None, attribution: Attributio
         )
     if not change.ran():
         return _nothing_ran(change)
+    if attribution.lost:
+        first = attribution.lost[0]
+        return Refused(
+            Reason.CENSUS_SHRANK,
+            f"{len(attribution.lost)} test(s) ran on the base and not on the change, first {first.subject}:"
+            f" {first.reason or first.kind}.",
+            "Let them run again, or remove them openly.",
+        )
     return PASSED
 
 

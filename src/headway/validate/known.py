@@ -10,6 +10,9 @@ from headway.core.events import Event
 from headway.core.events_validate import L1Proven, SuiteRan
 from headway.core.names import BlobId, Digest, TreeId
 
+PASSING_TROUBLES = frozenset({"timed_out", "died", "setup_failed", "no_command", "no_compiler"})
+"""Troubles of a moment or a machine: such a run is recorded, and never recalled."""
+
 
 @dataclass(frozen=True, slots=True)
 class SuiteKey:
@@ -28,7 +31,7 @@ class KnownResults:
 
     def take(self, events: Iterable[Event]) -> "KnownResults":
         for event in events:
-            if isinstance(event, SuiteRan):
+            if isinstance(event, SuiteRan) and event.trouble not in PASSING_TROUBLES:
                 self.results[event.tree, SuiteKey(event.suite, event.environment)] = event.results
             elif isinstance(event, L1Proven):
                 self.proofs[SuiteKey(event.suite, event.environment)] = event

@@ -42,7 +42,7 @@ def read_junit(root: Path, globs: Sequence[str], tracked: Collection[str]) -> tu
     tests: list[TestResult] = []
     for path in paths:
         shown = str(path.relative_to(root))
-        content = _regular_file(root, path)
+        content = read_regular_file(root, path)
         if isinstance(content, Damaged):
             return content
         parsed = parse_junit(content, shown, frozenset(tracked))
@@ -96,7 +96,7 @@ def with_exit_code(tests: tuple[TestResult, ...], exit_code: int) -> tuple[TestR
     return (*tests, TestResult(WHOLE_SUITE, "failed", f"exit {exit_code} though no test failed"))
 
 
-def _regular_file(root: Path, path: Path) -> bytes | Damaged:
+def read_regular_file(root: Path, path: Path) -> bytes | Damaged:
     """Contents of a file that really lies in the clone. A link would have us read the owner's files for the suite."""
     shown = str(path.relative_to(root))
     if not path.parent.resolve().is_relative_to(root.resolve()):

@@ -10,6 +10,12 @@ from headway.core.names import BlobId, Sha, TestId, TreeId
 
 State = Literal["passed", "failed", "skipped", "not_run"]
 StepName = Literal["setup", "build", "test"]
+Cause = Literal[
+    "", "deselected", "ended_early", "shadowed", "module_skipped", "collection_failed", "not_collected", "unsupported",
+    "xfail", "excluded",
+]  # fmt: skip
+"""Why a test is not among those that ran, where the harness knows; "" for a plain outcome or a skip mark."""
+
 RESULT_SCHEMA = "headway.suite_result/1"
 
 Trouble = Literal[
@@ -37,6 +43,7 @@ class TestResult:
     state: State
     reason: str = ""
     seconds: float = 0.0
+    cause: Cause = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,8 @@ class SuiteResult:
     tests: tuple[TestResult, ...]
     steps: tuple[StepEnd, ...]
     sandbox: tuple[str, ...]
+    harness: str = "junit"
+    """Who said what ran: `pytest` and `lit` know what was left out; `junit`, `counts` and `exit` do not."""
 
     @property
     def counts(self) -> Mapping[State, int]:

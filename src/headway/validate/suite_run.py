@@ -1,15 +1,16 @@
 """One suite, once, in one clone: setup, build, test, then what the tests left behind. It judges nothing."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
 
 from headway.core.config import L1Config, StepConfig
 from headway.core.ports.blobs import BlobStore
 from headway.core.ports.executor import Command, Executor, Limits, Outcome
 from headway.core.ports.workspace import Checkout, Workspaces
 from headway.validate import reports
+from headway.validate.harness import lit_report, pytest_report
 from headway.validate.results import StepEnd, StepName, SuiteResult, TestResult, Trouble
 
 OUTPUT_BYTES = 4 << 20
@@ -34,8 +35,23 @@ class Ports:
     environ: Mapping[str, str]
 
 
-class _Steps(Protocol):
-    def __call__(self, step: StepName, config: StepConfig) -> Outcome: ...
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """A way to run tests that tells more than JUnit: its additions to the test step's environment, and its report."""
+
+    environment: Callable[[Mapping[str, str], Path], dict[str, str]]
+    read: Callable[[Path, Collection[str]], tuple[TestResult, ...] | reports.Damaged]
+    report_globs: tuple[str, ...]
+    readable: tuple[Path, ...] = ()
+
+
+HARNESSES: dict[str, Harness] = {
+    "pytest": Harness(
+        pytest_report.environment, pytest_report.read_pytest, pytest_report.REPORT_GLOBS, (pytest_report.PLUGIN_FOLDER,)
+    ),
+    "lit": Harness(lit_report.environment, lit_report.read_lit, lit_report.REPORT_GLOBS),
+}
+"""The visible registry of what `l1.harness` can say."""
 
 
 def suite_environment(l1: L1Config, environ: Mapping[str, str]) -> dict[str, str]:
@@ -47,7 +63,8 @@ def run_suite(l1: L1Config, checkout: Checkout, ports: Ports) -> SuiteResult:
     """Run the steps in order, stop at the first that fails, read the reports. Never raises for what a step does."""
     ends: list[StepEnd] = []
     sandbox: tuple[str, ...] = ()
-    for stale in reports.report_paths(checkout.path, l1.junit):
+    globs = (*l1.junit, *(HARNESSES[l1.harness].report_globs if l1.harness else ()))
+    for stale in reports.report_paths(checkout.path, globs):
         stale.unlink()  # a report that the commit itself carries would be believed
     steps: tuple[tuple[StepName, StepConfig | None], ...] = (
         ("setup", l1.setup),
@@ -57,7 +74,7 @@ def run_suite(l1: L1Config, checkout: Checkout, ports: Ports) -> SuiteResult:
     for name, config in steps:
         if config is None:
             continue
-        outcome = ports.executor.run(_command(l1, config, checkout, ports.environ))
+        outcome = ports.executor.run(_command(l1, name, config, checkout, ports.environ))
         sandbox = outcome.sandbox
         ends.append(_end_of(name, config, outcome, ports.blobs))
         trouble = _trouble(name, outcome)
@@ -65,18 +82,21 @@ def run_suite(l1: L1Config, checkout: Checkout, ports: Ports) -> SuiteResult:
             detail = _detail(name, config, ends[-1], outcome)
             return SuiteResult(checkout.commit, checkout.tree, trouble, detail, (), tuple(ends), sandbox)
     tests, trouble, detail = _tests(l1, checkout, outcome)
-    return SuiteResult(checkout.commit, checkout.tree, trouble, detail, tests, tuple(ends), sandbox)
+    said_by = l1.harness or ("junit" if l1.junit else "counts" if l1.count_pattern else "exit")
+    return SuiteResult(checkout.commit, checkout.tree, trouble, detail, tests, tuple(ends), sandbox, said_by)
 
 
-def _command(l1: L1Config, step: StepConfig, checkout: Checkout, environ: Mapping[str, str]) -> Command:
+def _command(l1: L1Config, name: StepName, step: StepConfig, checkout: Checkout, environ: Mapping[str, str]) -> Command:
+    env = suite_environment(l1, environ)
+    harness = HARNESSES[l1.harness] if l1.harness and name == "test" else None
     return Command(
         argv=("sh", "-c", step.run),
         cwd=checkout.path,
         limits=Limits(seconds=step.timeout_seconds, output_bytes=OUTPUT_BYTES),
-        env=suite_environment(l1, environ),
+        env=harness.environment(env, checkout.path) if harness else env,
         writable=(checkout.path,),
         hidden=checkout.hidden,
-        readable_inside=checkout.readable_inside,
+        readable_inside=(*checkout.readable_inside, *(harness.readable if harness else ())),
         network=step.network,
     )
 
@@ -95,11 +115,13 @@ def _end_of(name: StepName, config: StepConfig, outcome: Outcome, blobs: BlobSto
 
 def _trouble(name: StepName, outcome: Outcome) -> Trouble:
     """What keeps a step from being judged by its tests; "" for a test step that came to an end of its own."""
-    if outcome.exit != 0:
+    shell_gave_up = outcome.exit in (_SHELL_NOT_FOUND, _SHELL_NOT_EXECUTABLE)
+    # what a test prints about missing programs is its own business, as long as it comes to an end
+    if outcome.exit not in (0, None) and (name != "test" or shell_gave_up):
         missing = missing_program(outcome)
         if missing in COMPILERS:
             return "no_compiler"
-        if missing and outcome.exit in (_SHELL_NOT_FOUND, _SHELL_NOT_EXECUTABLE, None):
+        if missing and shell_gave_up:
             return "no_command"
     if outcome.timed_out:
         return "timed_out"
@@ -127,7 +149,9 @@ def _detail(name: StepName, config: StepConfig, end: StepEnd, outcome: Outcome) 
 
 def _tests(l1: L1Config, checkout: Checkout, outcome: Outcome) -> tuple[tuple[TestResult, ...], Trouble, str]:
     assert outcome.exit is not None
-    if l1.junit:
+    if l1.harness:
+        read = HARNESSES[l1.harness].read(checkout.path, checkout.tracked)
+    elif l1.junit:
         read = reports.read_junit(checkout.path, l1.junit, frozenset(checkout.tracked))
     elif l1.count_pattern:
         read = reports.by_counts(outcome.output, l1.count_pattern, outcome.exit)

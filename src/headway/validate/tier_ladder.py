@@ -8,7 +8,7 @@ whatever ran, the owner's repository must be as it was.
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from headway.core.config import L1Config
@@ -20,6 +20,7 @@ from headway.core.ports.workspace import CloneRequest
 from headway.core.reasons import Reason
 from headway.validate.attribution import Attribution, attribute, judge
 from headway.validate.blindness import prove_not_blind
+from headway.validate.census import silent_skips
 from headway.validate.environment import suite_key
 from headway.validate.known import KnownResults, SuiteKey
 from headway.validate.results import SuiteResult, result_from_json
@@ -62,7 +63,8 @@ def check_change(l1: L1Config, asked: ChangeToCheck, ports: Ports, known: KnownR
     suite = _Suite(l1, asked, ports, known, key)
 
     change = suite.result_of(asked.change, fresh=asked.fresh)
-    base = suite.result_of(asked.base) if asked.base and not change.green else None
+    needs_base = not change.green or bool(l1.harness)  # with a harness the census is compared too
+    base = suite.result_of(asked.base) if asked.base and needs_base else None
     attribution = attribute(change, base)
     verdict = judge(change, base, attribution)
     if verdict.kind == "passed" and asked.prove:
@@ -187,6 +189,8 @@ def evidence_of(
         "new": list(attribution.new),
         "pre_existing": list(attribution.pre_existing),
         "vanished": list(attribution.vanished),
+        "lost": [asdict(found) for found in attribution.lost],
+        "silent": [asdict(found) for found in silent_skips(change)],
         "failures": {test.id: test.reason for test in change.tests if test.state == "failed"},
         "skips": dict(Counter(test.reason for test in change.tests if test.state == "skipped")),
         "steps": [{"step": s.step, "ended": s.ended, "seconds": s.seconds, "output": s.output} for s in change.steps],

@@ -1,0 +1,132 @@
+"""headway's pytest plugin: writes down collection, deselection, every outcome, and a sentinel at the end of the run.
+
+It runs in the fork's own Python, loaded with `-p headway_pytest`; it imports nothing of headway and works without any
+other plugin. One JSON object a line, flushed at once: whatever ends the process, what was written stays. Under xdist
+the controller writes outcomes and the first worker writes what was collected.
+"""
+
+import ast
+import json
+import os
+
+REPORT_VARIABLE = "HEADWAY_PYTEST_REPORT"
+REASON_CHARACTERS = 200
+
+
+class Census:
+    """One open report. `worker` is "" in the controller or without xdist."""
+
+    def __init__(self, path, worker):
+        self.file = open(path, "x", encoding="utf-8")
+        self.worker = worker
+
+    def write(self, event, **facts):
+        self.file.write(json.dumps({"e": event, **facts}) + "\n")
+        self.file.flush()
+
+    # --- what was collected, and what was left out
+
+    def pytest_itemcollected(self, item):
+        self.write("collected", id=item.nodeid)
+
+    def pytest_deselected(self, items):
+        for item in items:
+            self.write("deselected", id=item.nodeid, reason=_selection(item.config))
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.write("collect_failed", id=report.nodeid, reason=_last_line(str(report.longrepr)))
+        elif report.skipped:
+            self.write("collect_skipped", id=report.nodeid, reason=_skip_reason(report))
+        elif report.nodeid.endswith(".py"):
+            for name, line in shadowed(os.path.join(self.root, report.nodeid)):
+                self.write("shadowed", id=f"{report.nodeid}::{name}", line=line)
+
+    # --- how each test ended
+
+    def pytest_runtest_logreport(self, report):
+        if self.worker:
+            return  # the controller gets the same report
+        reason = ""
+        if report.failed:
+            reason = _crash_line(report)
+        elif report.skipped:
+            reason = _skip_reason(report)
+        xfail = getattr(report, "wasxfail", None)
+        self.write(
+            "result",
+            id=report.nodeid,
+            when=report.when,
+            outcome=report.outcome,
+            reason=reason[:REASON_CHARACTERS],
+            seconds=round(getattr(report, "duration", 0.0), 6),
+            xfail=None if xfail is None else str(xfail)[:REASON_CHARACTERS],
+        )
+
+    def pytest_sessionfinish(self, session, exitstatus):
+        self.write("end", exit=int(exitstatus), collected=session.testscollected, failed=session.testsfailed)
+
+
+def pytest_configure(config):
+    """Register, unless this is a pytest that a test of the outer run started (in a process of its own or in ours)."""
+    prefix = os.environ.get(REPORT_VARIABLE)
+    if not prefix:
+        return
+    worker = getattr(config, "workerinput", {}).get("workerid", "")
+    controller = str(os.getppid() if worker else os.getpid())
+    outermost = os.environ.setdefault(REPORT_VARIABLE + "_PID", controller)
+    if controller != outermost or worker not in ("", "gw0"):
+        return
+    try:
+        census = Census(f"{prefix}.{controller}{worker and '.' + worker}.jsonl", worker)
+    except FileExistsError:
+        return
+    census.root = str(config.rootpath)
+    census.write("start", schema=1, root=census.root)
+    config.pluginmanager.register(census, "headway-census")
+
+
+def shadowed(path):
+    """(name, line) of each test that a later definition of the same name in the same scope hides."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):
+        return []
+    found = []
+
+    def scope(body, prefix):
+        last = {}
+        for node in body:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                if node.name in last and node.name.lower().startswith("test") and not node.decorator_list:
+                    found.append((prefix + node.name, last[node.name]))
+                last[node.name] = node.lineno
+            if isinstance(node, ast.ClassDef):
+                scope(node.body, prefix + node.name + "::")
+
+    scope(tree.body, "")
+    return found
+
+
+def _selection(config):
+    chosen = (("-k", config.option.keyword), ("-m", config.option.markexpr))
+    parts = [f"{flag} {value!r}" for flag, value in chosen if value]
+    return "deselected by " + (" ".join(parts) or "an option or a plugin")
+
+
+def _skip_reason(report):
+    longrepr = report.longrepr
+    text = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr or "")
+    return text.replace("Skipped: ", "", 1)[:REASON_CHARACTERS]
+
+
+def _crash_line(report):
+    crash = getattr(report.longrepr, "reprcrash", None)
+    message = str(crash.message) if crash is not None and crash.message else ""
+    return message.splitlines()[0] if message else _last_line(str(report.longrepr))
+
+
+def _last_line(text):
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return lines[-1].strip()[:REASON_CHARACTERS] if lines else ""
