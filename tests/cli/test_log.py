@@ -169,6 +169,19 @@ def test_gc_removes_what_no_event_names_and_by_policy_what_is_old_and_big(log: S
     assert "'1XB' is not a size" in log("gc", "--older-than", "2d", "--bulky", "1XB", code=1)
 
 
+def test_gc_keeps_evidence_that_evidence_names_and_verify_looks_for_it(log: Shell) -> None:
+    with open_state(log.state) as state:
+        output = state.blobs.put("5 tests, 0 failed")
+        evidence = state.blobs.put(json.dumps({"output": output}))
+        state.log.append(one(StreamId("fork/e"), 0, GoalPinned(evidence, Digest("0"))))
+        age(state, output, hours=5)
+    assert log("gc").startswith("Removed 0 unused blobs")
+    assert log.json("verify")["blobs"] == counts(whole=3)
+    with open_state(log.state) as state:
+        state.blobs.remove(output)
+    assert f"Blob {output} is missing; blob {evidence} names it." in log("verify", code=1)
+
+
 def test_gc_and_repair_leave_a_log_alone_that_is_being_written(log: Shell) -> None:
     with WriterLock(log.state / "lock", SystemClock()).held():
         for verb in (("gc",), ("verify", "--set-aside")):

@@ -7,7 +7,17 @@ from headway.core.events_core import BlobRedacted, BlobsCollected, IntentNamed, 
 from headway.core.events_tune import GoalPinned
 from headway.core.names import BlobId, Digest, EffectKey, StreamId
 from headway.core.ports.log import one
-from headway.core.upkeep import GRACE_SECONDS, UPKEEP, BulkPolicy, StoredBlob, doomed, story_of
+from headway.core.upkeep import (
+    GRACE_SECONDS,
+    UPKEEP,
+    BulkPolicy,
+    StoredBlob,
+    doomed,
+    ids_in,
+    members_of,
+    reached,
+    story_of,
+)
 
 A, B, C = (BlobId("sha256:" + letter * 64) for letter in "abc")
 
@@ -35,3 +45,11 @@ def test_unused_blobs_go_after_an_hour_and_used_ones_only_by_policy() -> None:
     assert doomed([stored(A, 100.0)], {A: 100.0}, policy).bulky == (stored(A, 100.0),)
     for spared, named in ((stored(A, 99.0), 100.0), (stored(A, 100.0), 99.0), (stored(A, 100.0, size=9), 100.0)):
         assert doomed([spared], {A: named}, policy).bulky == ()
+
+
+def test_what_a_blob_in_use_names_is_in_use_and_as_young() -> None:
+    evidence = f'{{"output": "{B}", "said": "image@{C} was pulled"}}'.encode()
+    assert ids_in(evidence) == {B, C} and members_of(evidence) == {B}
+    assert ids_in(b"nothing") == frozenset() == members_of(f"output with {C}".encode())
+    assert reached({A: 9.0}, {A: ids_in(evidence), B: frozenset({C})}) == {A: 9.0, B: 9.0, C: 9.0}
+    assert reached({A: 9.0, B: 2.0}, {A: frozenset({B}), B: frozenset({C})}) == {A: 9.0, B: 2.0, C: 2.0}

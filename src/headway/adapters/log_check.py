@@ -4,6 +4,7 @@ Unlike `SqliteLog` it never raises for damage: everything it finds becomes a `Pr
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +24,13 @@ from headway.adapters.sqlite_log_schema import (
 )
 from headway.core.chain import NEW, Head, fault
 from headway.core.errors import HeadwayError
-from headway.core.names import StreamId
+from headway.core.names import BlobId, StreamId
 from headway.core.ports.blobs import BlobMissing
 from headway.core.ports.log import LogDamaged, Record
-from headway.core.upkeep import BlobStory, CheckReport, Problem
+from headway.core.upkeep import BlobStory, CheckReport, Problem, ids_in, members_of, reached
 
 CHUNK = 2_000
+BLOB_STATES = ("whole", "redacted", "collected", "unused", "missing", "damaged")
 ROW_TYPES = [int, str, int, str, str, str, str, str]
 
 
@@ -213,33 +215,38 @@ def _check_positions(findings: Findings) -> None:
 
 
 def _check_blobs(blobs: FileBlobs, findings: Findings) -> dict[str, int]:
-    counts = dict.fromkeys(("whole", "redacted", "collected", "unused", "missing", "damaged"), 0)
+    """Hash every blob that is there again, and look for every one that an event, or evidence in use, names."""
     story = findings.story
-    there = set()
+    states: dict[BlobId, str] = {}
+    inner: dict[BlobId, frozenset[BlobId]] = {}
+    members: dict[BlobId, frozenset[BlobId]] = {}
     for blob in blobs.all_ids():
-        there.add(blob)
         try:
-            blobs.get(blob)
-            state = "whole" if blob in story.named else "unused"
+            content = blobs.get(blob)
+            states[blob], inner[blob], members[blob] = "whole", ids_in(content), members_of(content)
             if blob in story.redacted:
-                message = f"Blob {blob} was redacted, but its content is there; run `headway log redact` again."
-                findings.problems.append(Problem("blob", message, blob=blob))
+                _blob_problem(findings, blob, "was redacted, but its content is there; run `headway log redact` again")
         except BlobMissing:
-            state = "redacted"
+            states[blob] = "redacted"
             if blob not in story.redacted:
-                message = f"Blob {blob} is redacted and no event says so; run `headway log redact` again."
-                findings.problems.append(Problem("blob", message, blob=blob))
+                _blob_problem(findings, blob, "is redacted and no event says so; run `headway log redact` again")
         except LogDamaged as damage:
-            state = "damaged"
+            states[blob] = "damaged"
             findings.problems.append(Problem("blob", damage.message, blob=blob))
-        counts[state] += 1
-    for blob, naming in story.named.items():
-        if blob in there:
-            continue
+    used = reached(dict.fromkeys(story.named, 0.0), inner)
+    counts = Counter("unused" if state == "whole" and blob not in used else state for blob, state in states.items())
+    named_by = {blob: f"stream {naming.stream} version {naming.version}" for blob, naming in story.named.items()}
+    for outer in used.keys() & members.keys():
+        for blob in members[outer]:
+            named_by.setdefault(blob, f"blob {outer}")
+    for blob in sorted(named_by.keys() - states.keys()):
         if blob in story.collected or blob in story.redacted:
             counts["collected"] += 1
-            continue
-        counts["missing"] += 1
-        message = f"Blob {blob} is missing; stream {naming.stream} version {naming.version} names it."
-        findings.problems.append(Problem("blob", message, str(naming.stream), naming.version, blob=blob))
-    return counts
+        else:
+            counts["missing"] += 1
+            _blob_problem(findings, blob, f"is missing; {named_by[blob]} names it")
+    return {state: counts[state] for state in BLOB_STATES}
+
+
+def _blob_problem(findings: Findings, blob: BlobId, what: str) -> None:
+    findings.problems.append(Problem("blob", f"Blob {blob} {what}.", blob=blob))

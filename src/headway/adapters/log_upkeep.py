@@ -8,9 +8,10 @@ from headway.core.errors import HeadwayError
 from headway.core.events import Event
 from headway.core.events_core import BlobRedacted, BlobsCollected
 from headway.core.names import BlobId
+from headway.core.ports.blobs import BlobMissing
 from headway.core.ports.clock import Clock
 from headway.core.ports.log import EventLog, StaleWrite, one
-from headway.core.upkeep import GRACE_SECONDS, UPKEEP, BulkPolicy, Doomed, StoredBlob, doomed, story_of
+from headway.core.upkeep import GRACE_SECONDS, UPKEEP, BulkPolicy, Doomed, StoredBlob, doomed, ids_in, reached, story_of
 
 TRIES = 100
 
@@ -31,11 +32,12 @@ class Collected:
 def collect(log: EventLog, blobs: FileBlobs, clock: Clock, policy: BulkPolicy | None, *, dry_run: bool) -> Collected:
     """Remove blobs that no event names, and by `policy` old bulky ones; the caller holds the writer lock.
 
-    Raises LogDamaged rather than take a blob for unused that a damaged record may name.
+    Raises LogDamaged rather than take a blob for unused that a damaged record or blob may name.
     """
     now = clock.now()
     story = story_of(log.read_all())
-    named_age = {blob: _age(naming.ts, now) for blob, naming in story.named.items()}
+    directly = {blob: _age(naming.ts, now) for blob, naming in story.named.items()}
+    named_age = reached(directly, {blob: _ids_in(blobs, blob) for blob in blobs.all_ids()})
     stored = [
         StoredBlob(blob, info.stored_bytes, blobs.age(blob, now.timestamp()))
         for blob in blobs.all_ids()
@@ -50,6 +52,13 @@ def collect(log: EventLog, blobs: FileBlobs, clock: Clock, policy: BulkPolicy | 
     for item in found.unused + found.bulky:
         blobs.remove(item.blob)
     return Collected(found, blobs.remove_leftovers(GRACE_SECONDS, now.timestamp()))
+
+
+def _ids_in(blobs: FileBlobs, blob: BlobId) -> frozenset[BlobId]:
+    try:
+        return ids_in(blobs.get(blob))
+    except BlobMissing:  # redacted
+        return frozenset()
 
 
 def redact(log: EventLog, blobs: FileBlobs, beginning: str, *, by: str, reason: str) -> BlobId:

@@ -1,5 +1,6 @@
 """What the log says about its blobs, what a check of a log found, and which blobs may go. Pure."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ GRACE_SECONDS = 3600.0
 """A younger blob may be about to be named by an event; `log gc` lets it be."""
 
 BLOB_ID = re.compile(r"sha256:[0-9a-f]{64}")
+BLOB_ID_BYTES = re.compile(BLOB_ID.pattern.encode())
 UPKEEP_TYPES = frozenset({BlobRedacted.TYPE, BlobsCollected.TYPE, TailSetAside.TYPE})
 
 
@@ -31,7 +33,7 @@ class Naming:
 
 @dataclass
 class BlobStory:
-    """Everything the log says about blobs. A blob is in use if the payload of any record holds its id."""
+    """Everything the log says about blobs. One is in use if the payload of a record, or a blob in use, holds its id."""
 
     named: dict[BlobId, Naming] = field(default_factory=dict)
     redacted: set[BlobId] = field(default_factory=set)
@@ -61,6 +63,33 @@ def story_of(records: Iterable[Record]) -> BlobStory:
     for record in records:
         story.add(record)
     return story
+
+
+def ids_in(content: bytes) -> frozenset[BlobId]:
+    """Every blob id that stands anywhere in a blob: evidence names further evidence, which `log gc` must keep too."""
+    if b"sha256:" not in content:
+        return frozenset()
+    return frozenset(BlobId(found.decode()) for found in BLOB_ID_BYTES.findall(content))
+
+
+def members_of(content: bytes) -> frozenset[BlobId]:
+    """Ids that are whole strings of a JSON document: those must be there. Elsewhere an id may be anybody's digest."""
+    if content[:1] not in (b"{", b"["):
+        return frozenset()
+    return frozenset(blob for blob in ids_in(content) if b'"%s"' % blob.encode() in content)
+
+
+def reached(named: Mapping[BlobId, float], inner: Mapping[BlobId, frozenset[BlobId]]) -> dict[BlobId, float]:
+    """`named` and all that those blobs name, and so on; what is named by something young is young itself."""
+    ages = dict(named)
+    open_blobs = list(ages)
+    while open_blobs:
+        outer = open_blobs.pop()
+        for blob in inner.get(outer, ()):
+            if ages[outer] < ages.get(blob, math.inf):
+                ages[blob] = ages[outer]
+                open_blobs.append(blob)
+    return ages
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +142,7 @@ class Doomed:
 
 
 def doomed(stored: Iterable[StoredBlob], named_age: Mapping[BlobId, float], policy: BulkPolicy | None) -> Doomed:
-    """Which of the stored blobs may go. `named_age`: seconds since the newest event that names each blob in use."""
+    """Which of the stored blobs may go. `named_age`: seconds since the newest event that led to each blob in use."""
     unused, bulky = [], []
     for item in stored:
         age = named_age.get(item.blob)

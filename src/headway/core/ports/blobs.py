@@ -22,7 +22,9 @@ class BlobInfo:
 
 
 class BlobStore(Protocol):
-    """Adapters: `adapters/file_blobs.py` (real) and `adapters/memory_blobs.py` (fake), under one contract suite."""
+    """A blob is in use, and kept by `log gc`, while an event or another blob in use holds its id.
+
+    Adapters: `adapters/file_blobs.py` (real) and `adapters/memory_blobs.py` (fake), under one contract suite."""
 
     def put(self, content: str | bytes) -> BlobId:
         """Mask known secrets, store, make durable, return the id. The same content gives the same id."""
