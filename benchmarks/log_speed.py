@@ -6,12 +6,15 @@ both. `must` is what the design asks for, where it asks; `cpu` is the processor 
 
 import argparse
 import hashlib
+import lzma
 import os
 import statistics
 import sys
+import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +179,26 @@ def blobs(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
+def compression() -> list[dict[str, Any]]:
+    """Why blobs are zlib level 6: each of 200 modules of the standard library on its own, as blobs are."""
+    library = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))[:200]
+    texts = [path.read_bytes() for path in library]
+    size = sum(map(len, texts))
+    ways: dict[str, Callable[[bytes], bytes]] = {
+        "zlib 6": lambda text: zlib.compress(text, 6),
+        "zlib 9": lambda text: zlib.compress(text, 9),
+        "lzma": lzma.compress,
+    }
+    rows = []
+    for name, compress in ways.items():
+        with Stopwatch() as took:
+            small = sum(len(compress(text)) for text in texts)
+        rows.append(
+            {"name": f"{name}: {size / small:.2f}x smaller", "value": size / 1e6 / took.cpu, "unit": "MB/s of cpu"}
+        )
+    return rows
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.log_speed")
     parser.add_argument("--json", action="store_true")
@@ -185,6 +208,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=options.dir, prefix="headway-log-speed-") as name:
         folder = Path(name)
         rows = [*single_appends(folder), *batches(folder, options.events), *many_streams(folder), *blobs(folder)]
+    rows += compression()
     rows.append({"name": "load average", "value": os.getloadavg()[0], "unit": f"{os.cpu_count()} cores"})
     return show("headway.bench.log/1", rows, as_json=options.json)
 

@@ -72,7 +72,7 @@ def test_long_output_keeps_its_head_and_tail(executor: Executor, tmp_path: Path)
     outcome = sh(executor, tmp_path, "seq 1 100000", output=1000)
     assert outcome.truncated and len(outcome.output) < 1100
     assert outcome.output.startswith(b"1\n2\n3\n") and outcome.output.endswith(b"99999\n100000\n")
-    assert b"bytes left out" in outcome.output
+    assert b"bytes here]" in outcome.output
 
 
 def test_files_are_written_where_they_may_be(executor: Executor, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from collections import deque
 
+from headway.core.cutting import joined
+
 
 class OutputCut:
     """Feed it bytes; `text()` is at most `limit` bytes plus one line that says how much is missing."""
@@ -37,4 +39,4 @@ class OutputCut:
             return bytes(self._head) + tail
         tail = tail[-self._tail_room :] if self._tail_room else b""
         missing = self._total - len(self._head) - len(tail)
-        return bytes(self._head) + f"\n[headway: {missing} bytes left out]\n".encode() + tail
+        return joined(bytes(self._head), tail, missing)
