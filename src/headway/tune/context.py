@@ -6,6 +6,7 @@ folded stays folded (`full_from`, `group_size` and `tail_from` never fall), so c
 """
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -273,16 +274,20 @@ def check(shown: Shown, state: Campaign, goal: str, texts: Texts) -> list[str]:
         problems.append("the incumbent is missing")
     if budget_lines(state)[0] not in shown.text:
         problems.append("the budget is missing")
-    names = {line.split(":", 1)[0] for line in shown.ledger.splitlines() if line.startswith("S")}
-    groups = groups_below(shown.full_from, shown.group_size)
-    problems += [f"group {group.name} is not listed" for group in groups if group.name not in names]
-    covered = groups[-1].last if groups else 0
-    if covered != shown.full_from - 1:
-        problems.append("groups and strategies in full leave a hole")
-    whole = range(shown.full_from, len(state.strategies) + 1)
-    problems += [f"strategy S{number} is neither shown nor in a group" for number in whole if f"S{number}" not in names]
-    if groups and not recall(state, groups[0].name, texts):
-        problems.append(f"{groups[0].name} cannot be recalled")
+    return problems + check_coverage(shown.ledger, len(state.strategies), state, texts)
+
+
+def check_coverage(ledger: str, strategies: int, state: Campaign, texts: Texts) -> list[str]:
+    """Whether each of the first `strategies` ids is in the ledger, or in a listed group that recall resolves."""
+    names = {line.split(":", 1)[0] for line in ledger.splitlines() if line.startswith("S")}
+    groups = {name for name in names if re.fullmatch(r"S\d+-S\d+", name)}
+    covered = {int(name[1:]) for name in names if re.fullmatch(r"S\d+", name)}
+    for name in groups:
+        first, last = (int(part.removeprefix("S")) for part in name.split("-"))
+        covered.update(range(first, last + 1))
+    problems = [f"S{n} is neither shown nor in a group" for n in range(1, strategies + 1) if n not in covered]
+    if groups and not recall(state, min(groups, key=len), texts):
+        problems.append("a group cannot be recalled")
     return problems
 
 

@@ -89,7 +89,10 @@ def complete(task: Task, mode: JobMode, tries: int, result: WorkerResult) -> Wor
 def keep_result(
     blobs: BlobStore, attempt: int, mode: JobMode, blocks: int, result: WorkerResult, seconds: float
 ) -> JobDone:
-    """Store the whole answer, and name it."""
+    """Store the whole answer, and name it.
+
+    A result that was there already when it was asked for (after a kill) took the worker the seconds that it says.
+    """
     body = json.dumps(asdict(result), sort_keys=True, default=str, ensure_ascii=False, separators=(",", ":"))
     spent = {name: float(result.seconds.get(name, 0.0)) for name in ("compile", "correct", "measure")}
     return JobDone(
@@ -100,7 +103,7 @@ def keep_result(
         result.outcome,
         _reason(result.refusal.code) if result.refusal is not None and result.outcome == "could_not_run" else None,
         blobs.put(body.encode("utf-8", "surrogatepass")),
-        seconds,
+        max(seconds, round(result.seconds.get("total", 0.0), 6)),
         round(spent["compile"], 6),
         round(spent["correct"], 6),
         round(spent["measure"], 6),
