@@ -90,12 +90,12 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """A trial pick of `change` on `onto`. `tree` is the result of a clean one, else ""."""
+    """A trial pick of `change` on `onto`. `tree` is what came out of a clean or resolved one, else ""."""
 
     TYPE: ClassVar[str] = "sync.attempted.v1"
     change: Sha
     onto: Sha
-    result: Literal["clean", "conflict", "empty", "unknown"]
+    result: Literal["clean", "resolved", "conflict", "empty", "unknown"]
     tree: TreeId
     evidence: BlobId
 

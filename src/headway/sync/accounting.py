@@ -101,7 +101,7 @@ def _in_run(ledger: Ledger, event: Event) -> Ledger:
         case RunEnded():
             return replace(ledger, run=None, attempted=None, validated=None, ended=(*ledger.ended, event))
         case Attempted():
-            return replace(ledger, attempted=event if event.result == "clean" else None, validated=None)
+            return replace(ledger, attempted=event if event.result in ("clean", "resolved") else None, validated=None)
         case Validated():
             return replace(ledger, validated=event)
         case Landed():

@@ -10,7 +10,18 @@ from typing import Literal
 from headway.core.config import Invariant
 from headway.core.gates import Refused
 from headway.core.names import Sha, TreeId
-from headway.core.ports.git import Clean, Conflicted, Empty, Entry, History, PathChange, TrialMerges, Unknown
+from headway.core.ports.git import (
+    Clean,
+    Conflicted,
+    Empty,
+    Entry,
+    History,
+    PathChange,
+    Trial,
+    TrialMerges,
+    Unknown,
+    shown_path,
+)
 from headway.core.ports.trees import Trees
 from headway.core.reasons import Reason
 from headway.sync.conflict import ConflictedFile, Kind, decoded, encoded, parse_markers
@@ -59,7 +70,11 @@ class Bench:
 
 def judge(change: Sha, onto: str, bench: Bench, look: Surroundings) -> Judged:
     """What picking `change` on `onto` gives. Reads only the two trees, the change's parent and what `look` reads."""
-    trial = bench.merges.pick(change, onto)
+    return judge_trial(change, onto, bench.merges.pick(change, onto), bench, look)
+
+
+def judge_trial(change: Sha, onto: str, trial: Trial, bench: Bench, look: Surroundings) -> Judged:
+    """The same, with git's own answer at hand."""
     if isinstance(trial, Unknown):
         return Judged("unknown", "unknown", None, None, reasons=(_refusal(Reason.UNKNOWN, trial.message),))
     if isinstance(trial, Empty):
@@ -70,6 +85,11 @@ def judge(change: Sha, onto: str, bench: Bench, look: Surroundings) -> Judged:
     found = survey(Proposal(facts, bench.invariants, bench.bounds))
     tree = trial.tree if found.passed else None
     return Judged("accepted" if tree else "deferred", "clean", trial.tree, tree, (), found.refusals, found)
+
+
+def provenance(judged: Judged) -> list[dict[str, str | int | None]]:
+    """Which engine answered each conflict hunk, and why: for evidence."""
+    return [{"path": shown_path(h.path), "hunk": h.index, "engine": h.engine, "why": h.why} for h in judged.hunks]
 
 
 def _empty(change: Sha, onto: str, trial: Empty, bench: Bench) -> Judged:

@@ -1,6 +1,7 @@
 """The steps of a change's journey: each takes the ledger, touches the world at most once, and returns facts."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from headway.core.errors import HeadwayError
 from headway.core.events import Event
@@ -19,9 +20,8 @@ from headway.core.events_sync import (
 from headway.core.gates import NotDecided, Refused
 from headway.core.inbox import Entry, taken_mark, untaken
 from headway.core.journey import Facts, Settled, effect_key
-from headway.core.names import Sha, TreeId
+from headway.core.names import Sha
 from headway.core.ports.git import (
-    Clean,
     Draft,
     HookRefused,
     SigningFailed,
@@ -29,13 +29,13 @@ from headway.core.ports.git import (
 )
 from headway.core.ports.log import decoded
 from headway.core.reasons import Reason
-from headway.core.trailers import UPSTREAM_COMMIT, UPSTREAM_PR, add_trailers
+from headway.core.trailers import RESOLVED_BY, UPSTREAM_COMMIT, UPSTREAM_PR, add_trailers
 from headway.sync.accounting import Ledger
 from headway.sync.decisions import decided
 from headway.sync.history import UPSTREAM_REF, Range, pull_request_link, pull_request_of, upstream_range
 from headway.sync.room import Room
 from headway.sync.scanning import scan_facts
-from headway.sync.triage import Decided, Ready, Triage
+from headway.sync.triage import Assessment, Decided, Ready, Triage
 from headway.validate.tier_ladder import L1Answer, known_from
 
 
@@ -130,13 +130,10 @@ class Steps:
         """Decide from facts alone, or find the tree that L1 must judge."""
         change = ledger.next_pending
         assert change is not None and ledger.tip is not None
-        absent = frozenset(c for c, d in ledger.dispositions.items() if d.kind == "deferred")
-        answer = self._triage_of(ledger).assess(
-            change, ledger.tip, pending=frozenset(ledger.pending), absent=absent, forced=change in ledger.forced
-        )
-        evidence = self.room.keep(answer.facts)
+        answer = self._assessment(ledger, change, ledger.tip)
         if isinstance(answer, Ready):
-            attempted = Attempted(change, ledger.tip, "clean", answer.tree, evidence)
+            result: Literal["clean", "resolved"] = "clean" if answer.facts["result"] == "clean" else "resolved"
+            attempted = Attempted(change, ledger.tip, result, answer.tree, self.room.keep(answer.facts))
             return self.room.facts(about={change: (attempted,)})
         return self.room.facts(about=disposed_events(self.room, ledger, answer))
 
@@ -150,19 +147,19 @@ class Steps:
         """Compose the commit in the quarantine and let L1 judge exactly that commit."""
         attempted = ledger.attempted
         assert attempted is not None and self.room.l1 is not None
-        trial = self.room.merges.pick(attempted.change, attempted.onto)
-        if not isinstance(trial, Clean) or trial.tree != attempted.tree:
+        answer = self._assessment(ledger, attempted.change, attempted.onto)
+        if not isinstance(answer, Ready) or answer.tree != attempted.tree:
             return self.assess(ledger)  # git or its settings changed since; ask anew rather than land something else
         try:
-            commit = self.room.landing.compose(self._draft(ledger, attempted.change, attempted.onto, trial.tree))
+            commit = self.room.landing.compose(self._draft(ledger, answer, attempted.onto))
         except HookRefused as refusal:
             said = {
                 "message": refusal.message,
                 "next": refusal.fix,
                 "output": refusal.output.decode("utf-8", "replace"),
             }
-            answer = Decided(attempted.change, "deferred", Reason.HOOK_FAILED, said)
-            return self.room.facts(about=disposed_events(self.room, ledger, answer))
+            refused = Decided(attempted.change, "deferred", Reason.HOOK_FAILED, said)
+            return self.room.facts(about=disposed_events(self.room, ledger, refused))
         except SigningFailed as trouble:
             return self._stop("could_not_run", Reason.HOOK_FAILED, trouble.message, trouble.fix)
         known = known_from(decoded(self.room.log.read(self.room.validation)))
@@ -240,17 +237,24 @@ class Steps:
         assert outcome in ("refused", "could_not_run")
         return self.room.facts(RunEnded("refused" if outcome == "refused" else "could_not_run", reason, evidence))
 
-    def _draft(self, ledger: Ledger, change: Sha, onto: Sha, tree: TreeId) -> Draft:
-        commit = self._triage_of(ledger).commits[change]
-        trailers = [(UPSTREAM_COMMIT, str(change))]
+    def _assessment(self, ledger: Ledger, change: Sha, onto: Sha) -> Assessment:
+        absent = frozenset(c for c, d in ledger.dispositions.items() if d.kind == "deferred")
+        pending, forced = frozenset(ledger.pending), change in ledger.forced
+        return self._triage_of(ledger).assess(change, onto, pending=pending, absent=absent, forced=forced)
+
+    def _draft(self, ledger: Ledger, answer: Ready, onto: Sha) -> Draft:
+        commit = self._triage_of(ledger).commits[answer.change]
+        trailers = [(UPSTREAM_COMMIT, str(answer.change))]
         if (number := pull_request_of(commit)) is not None:
             trailers.append((UPSTREAM_PR, pull_request_link(number, self.room.config.upstream.url)))
-        return Draft(tree, onto, commit.author, add_trailers(commit.message, trailers), commit.encoding)
+        if engines := sorted({hunk["engine"] for hunk in answer.facts.get("resolution", ())}):
+            trailers.append((RESOLVED_BY, ", ".join(engines)))
+        return Draft(answer.tree, onto, commit.author, add_trailers(commit.message, trailers), commit.encoding)
 
     def _triage_of(self, ledger: Ledger) -> Triage:
         if self._triage is None or self._triage.line.head != ledger.head:
             room = self.room
-            self._triage = Triage.of(room.history, room.merges, room.config, self._line(ledger))
+            self._triage = Triage.of(room.history, room.merges, room.trees, room.config, self._line(ledger))
         return self._triage
 
     def _line(self, ledger: Ledger) -> Range:

@@ -25,9 +25,12 @@ from headway.core.ports.git import (
     Unknown,
     shown_path,
 )
+from headway.core.ports.trees import Trees
 from headway.core.reasons import Reason
 from headway.sync.history import Range, revert_candidates
+from headway.sync.judgement import Bench, judge_trial, provenance
 from headway.sync.presence import proof_of_presence
+from headway.sync.surroundings import surroundings
 
 SHOWN_CONFLICT_BYTES = 64 << 10
 """How much of each conflicted file, with its markers, is kept as evidence."""
@@ -48,7 +51,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Ready:
-    """The trial pick is clean and changes something: `tree` may land if L1 is green on it."""
+    """The pick is clean, or its conflicts are resolved, and every rail passed: `tree` may land if L1 is green on it."""
 
     change: Sha
     tree: TreeId
@@ -65,6 +68,7 @@ class Triage:
 
     history: History
     merges: TrialMerges
+    trees: Trees
     config: Config
     line: Range
     commits: Mapping[Sha, Commit] = field(default_factory=dict)
@@ -72,10 +76,11 @@ class Triage:
     reverts: Mapping[Sha, tuple[Sha, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, history: History, merges: TrialMerges, config: Config, line: Range) -> "Triage":
+    def of(cls, history: History, merges: TrialMerges, trees: Trees, config: Config, line: Range) -> "Triage":
         """Reads the whole range once: messages, effects, who says that it reverts whom."""
         commits = {commit.sha: commit for commit in line.commits}
-        return cls(history, merges, config, line, commits, history.effects(line.shas), revert_candidates(line.commits))
+        reverts = revert_candidates(line.commits)
+        return cls(history, merges, trees, config, line, commits, history.effects(line.shas), reverts)
 
     def assess(
         self, change: Sha, onto: str, *, pending: frozenset[Sha], absent: frozenset[Sha] = frozenset(), forced: bool
@@ -97,15 +102,26 @@ class Triage:
 
     def _judged(self, change: Sha, onto: str, trial: Trial) -> Assessment:
         match trial:
-            case Clean():
-                return Ready(change, trial.tree, {"onto": onto, "result": "clean", "tree": trial.tree})
-            case Conflicted():
-                return Decided(change, "deferred", Reason.CONFLICT, self._conflict_facts(onto, trial))
+            case Clean() | Conflicted():
+                return self._surveyed(change, onto, trial)
             case Unknown():
                 facts = {"onto": onto, "result": "unknown", "git": trial.message}
                 return Decided(change, "deferred", Reason.UNKNOWN, facts)
             case Empty():
                 return self._empty(change, onto, trial.tree)
+
+    def _surveyed(self, change: Sha, onto: str, trial: Clean | Conflicted) -> Assessment:
+        """The ladder where git has a conflict, and the rails over whatever came out, git's clean merges too."""
+        bench = Bench(self.merges, self.history, self.trees, self.config.invariant)
+        look = surroundings(self.merges, self.trees, change, lambda: self.line.base)
+        judged = judge_trial(change, onto, trial, bench, look)
+        facts: dict[str, Any] = {"onto": onto, "result": "clean"}
+        if isinstance(trial, Conflicted):
+            facts = {**self._conflict_facts(onto, trial), "resolution": provenance(judged)}
+        if judged.tree is not None:
+            return Ready(change, judged.tree, {**facts, "tree": judged.tree})
+        refusals = [{"reason": why.reason, "message": why.message, "next": why.next} for why in judged.reasons]
+        return Decided(change, "deferred", judged.reasons[0].reason, {**facts, "refusals": refusals})
 
     def _empty(self, change: Sha, onto: str, ours: TreeId) -> Assessment:
         """An empty pick is `already_present` only if it is shown that the fork has the effect."""

@@ -19,7 +19,7 @@ from headway.core.errors import HeadwayError
 from headway.core.names import Sha
 from headway.sync.judgement import Bench, judge
 from headway.sync.replay import Answer, Case, Landed, Row, Summary, missing_bases, read_cases, read_rows, row_of
-from headway.wiring.judgement import surroundings
+from headway.sync.surroundings import surroundings
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,14 @@ def engine(repository: Path, objects: Path | None) -> Iterator[Callable[[Case], 
     with Quarantine(repository) as quarantine:
         merges, trees, history = GitTrialMerges(quarantine), GitTrees(quarantine.git), GitHistory(quarantine.git)
         bench = Bench(merges, history, trees)
-        look = surroundings(history, merges, trees)
 
         def answer(case: Case) -> Answer:
             assert case.base is not None
             start = time.perf_counter()
-            judged = judge(case.upstream, case.base, bench, look(case.upstream, case.base))
+            look = surroundings(
+                merges, trees, case.upstream, functools.partial(history.merge_base, case.upstream, case.base)
+            )
+            judged = judge(case.upstream, case.base, bench, look)
             seconds = time.perf_counter() - start
             tree = judged.tree or judged.git_tree
             changed = trees.changes(case.base, tree) if tree is not None else ()

@@ -16,6 +16,7 @@ from headway.adapters.git_history import GitHistory
 from headway.adapters.git_landing import GitLanding, without_user_info
 from headway.adapters.git_probe import PROBE_REF, probe_upstream
 from headway.adapters.git_repository import ForkRepository, known_commit, open_fork, trunk_of
+from headway.adapters.git_trees import GitTrees
 from headway.adapters.git_trial import GitTrialMerges, Quarantine
 from headway.adapters.local_executor import LocalExecutor
 from headway.adapters.locks import LockHeld
@@ -130,7 +131,9 @@ def plan(path: Path, state: Path | None, limit: int, *, fetch: bool) -> Iterator
                 trouble = unreachable
         assert head is not None
         line = upstream_range(room.history, opened, head, ledger.changes)
-        yield from forecasts(Triage.of(room.history, room.merges, config, line), ledger, _tip(session), limit=limit)
+        yield from forecasts(
+            Triage.of(room.history, room.merges, room.trees, config, line), ledger, _tip(session), limit=limit
+        )
         if trouble is not None:
             yield trouble
 
@@ -240,10 +243,12 @@ def _room(
         failpoints=state.failpoints,
         fetch_from=source,
     )
+    both = Git(fork.top, env={"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(quarantine.objects)})
     return Room(
         config=config,
-        history=GitHistory(Git(fork.top, env={"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(quarantine.objects)})),
+        history=GitHistory(both),
         merges=GitTrialMerges(quarantine),
+        trees=GitTrees(both),
         landing=landing,
         log=state.log,
         blobs=state.blobs,

@@ -15,8 +15,13 @@ from headway.sync.rails.facts import FileFacts, Proposal, most_expected, refused
 from headway.sync.symbols import outline_of
 from headway.sync.textmerge import words
 
-TELLING = 8
-"""Characters of a stripped line below which a repetition says nothing (`}`, `else:`, `return;`)."""
+TELLING = 4
+"""Characters of a stripped line below which a repetition says nothing (`}`, `);`)."""
+KEYWORDS = frozenset(
+    "else try pass break continue return finally default endif end public private protected do const nullptr None"
+    " true false True False".split()
+)
+"""A line of nothing but these is found everywhere."""
 REGISTRATION = re.compile(r"[\w\]>)]\s*\(|^\s*(import|from|using|#\s*include)\b|^\s*\"[\w-]+\",?$")
 
 
@@ -43,7 +48,7 @@ def _twice_defined(file: FileFacts) -> str:
 
 def _twice_merged(file: FileFacts) -> str:
     result = _counted(file.result)
-    twice = [line for line, count in result.items() if count > 1 and len(line) >= TELLING and words([line])]
+    twice = [line for line, count in result.items() if count > 1 and len(line) >= TELLING and words([line]) - KEYWORDS]
     if not twice:
         return ""
     base, ours, theirs = (_counted(text) for text in (file.base, file.ours, file.theirs))
