@@ -42,8 +42,8 @@ class CombineConfig:
 
     @staticmethod
     def for_splits(splits: int) -> "CombineConfig":
-        """One warp needs no shared memory, and so many programs fit beside each other; many splits need more warps."""
-        return CombineConfig(256, 1, 16) if splits <= 16 else CombineConfig(64, 4, 64)
+        """One warp a program: it needs no shared memory, so that many programs fit beside each other."""
+        return CombineConfig(256, 1, 16) if splits <= 16 else CombineConfig(64, 1, 64)
 
 
 def default_scale(head_dim: int) -> float:
