@@ -37,7 +37,7 @@ def run(
     stall: Stall = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the search and of the cases' contents.")] = 1,
     context_budget: Annotated[int, typer.Option(help="Tokens a context may have; at least 8000.")] = 32_000,
-    alpha: Annotated[float, typer.Option(min=1e-9, max=0.5, help="Chance of any false promotion in all.")] = 0.05,
+    alpha: Annotated[float, typer.Option(min=1e-9, max=0.5, help="Chance of any false promotion in all.")] = 0.03,
     min_gain: Annotated[float, typer.Option(min=0.001, help="Smallest gain the promotion test must find.")] = 0.02,
     folder: Annotated[Path | None, typer.Option("--dir", help="The campaign's folder.")] = None,
     state: StateOption = None,

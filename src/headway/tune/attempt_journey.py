@@ -48,8 +48,8 @@ HOPELESS = 0.8
 """A screening whose upper bound is below this share of the incumbent's speed is not followed up."""
 TEST_SHARE = 0.08
 """Of the campaign's seconds that one promotion test may take."""
-BLOCKS: dict[JobMode, int] = {"screen": 3, "full": 5, "baseline": 12}
-"""A-B-B-A blocks per case; those of `promote` and `confirm` come from the plan of the promotion test."""
+SCREEN_BLOCKS, BASELINE_BLOCKS, EVALUATE_BLOCKS = 3, 12, 12
+"""A-B-B-A blocks per case. Those of a full measurement follow from the noise, of a promotion test from its plan."""
 
 
 def next_step(campaign: Campaign, attempt: Attempt) -> Step:
@@ -67,7 +67,9 @@ def next_step(campaign: Campaign, attempt: Attempt) -> Step:
     if "full" not in flight.done:
         return "rank" if flight.speeds["screen"].high < HOPELESS * best_ratio(campaign) else "full"
     if "promote" not in flight.done:
-        return "promote" if flight.speeds["full"].ratio > best_ratio(campaign) else "rank"
+        full, min_gain = flight.speeds["full"], campaign.needed.min_gain
+        worth_it = promotion.promising(full.ratio, full.high, best_ratio(campaign), min_gain)
+        return "promote" if worth_it else "rank"
     if flight.promotion is not None and flight.promotion.promoted and flight.promotion.rival != BASELINE:
         return "rank" if "confirm" in flight.done else "confirm"
     return "rank"
@@ -94,6 +96,20 @@ def promotion_plan(campaign: Campaign) -> promotion.Test:
     if campaign.budget.seconds is not None and flight.block_seconds:
         most = min(most, int(TEST_SHARE * campaign.budget.seconds / flight.block_seconds))
     return promotion.plan(campaign.tests + 1, settings.alpha, baseline.noise, baseline.timed_cases, gain, most)
+
+
+def blocks_of(campaign: Campaign, mode: Step) -> int:
+    """A-B-B-A blocks per case for a job of the attempt in flight."""
+    match mode:
+        case "screen":
+            return SCREEN_BLOCKS
+        case "full" if campaign.baseline is None:
+            return EVALUATE_BLOCKS
+        case "full":
+            assert campaign.baseline is not None
+            return promotion.blocks_for_a_look(campaign.baseline.noise, campaign.baseline.timed_cases)
+        case _:
+            return promotion_plan(campaign).blocks
 
 
 @dataclass(frozen=True)
@@ -161,13 +177,13 @@ class Attempts:
 
     def _intend(self, campaign: Campaign) -> IntentNamed:
         if campaign.current is None:
-            number, mode, tries, blocks = BASELINE, "baseline", campaign.baseline_lost, BLOCKS["baseline"]
+            number, mode, tries, blocks = BASELINE, "baseline", campaign.baseline_lost, BASELINE_BLOCKS
         else:
             flight = campaign.current.outcome
             assert isinstance(flight, InFlight)
             number, tries = campaign.current.id, flight.lost
             mode = next_step(campaign, campaign.current)
-            blocks = BLOCKS[mode] if mode in ("screen", "full") else promotion_plan(campaign).blocks
+            blocks = blocks_of(campaign, mode)
         # letters, digits and dashes: it names a folder on a spool
         key = f"{self.home.rpartition('/')[2]}-a{number}-{mode}-{tries + 1}"
         args = {"attempt": str(number), "mode": mode, "blocks": str(blocks), "try": str(tries + 1)}

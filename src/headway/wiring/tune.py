@@ -74,8 +74,8 @@ class RunOptions:
     stall: int | None = None
     seed: int = 1
     context_budget: int = DEFAULT_BUDGET
-    alpha: float = 0.05
-    min_gain: float = 0.02
+    alpha: float = campaigns.DEFAULT_ALPHA
+    min_gain: float = campaigns.DEFAULT_MIN_GAIN
 
 
 def find_task(name: str) -> Task:
@@ -298,7 +298,16 @@ def evaluate(task_name: str, file: Path, state: Path | None) -> Evaluation:
     budget = BudgetSet(1, None, None, None, None, None)
     taken = campaigns_in(root)
     campaign_id = next(i for n in itertools.count(1) if (i := f"evaluate-{task.id}-{n}") not in taken)
-    start = campaigns.Start("script", 1, DEFAULT_BUDGET, 0.05, 0.02, budget, str(root), "evaluate")
+    start = campaigns.Start(
+        "script",
+        1,
+        DEFAULT_BUDGET,
+        campaigns.DEFAULT_ALPHA,
+        campaigns.DEFAULT_MIN_GAIN,
+        budget,
+        str(root),
+        "evaluate",
+    )
     answer = Scripted(Proposal({task.candidate_file: source}, f"Evaluate {file.name}."))
     with open_state(root) as opened, opened.lock():
         campaigns.open_campaign(opened.log, opened.blobs, campaign_id, task, start)

@@ -27,6 +27,8 @@ POWER = 0.9
 """The chance, by design, to promote a candidate with the gain that a test is sized for, in the baseline's noise."""
 BELIEVED = 0.5
 """Share of a promised gain that a test is sized for: what looked best was lucky."""
+LOOK_ERROR = 0.03
+FEWEST_LOOK_BLOCKS, MOST_LOOK_BLOCKS = 5, 16
 PROTECTED_MARGIN = 0.05
 """A protected case may look this much slower before it counts, unless even its interval lies below 1."""
 
@@ -62,6 +64,21 @@ def plan(
     distance = -normal.inv_cdf(share) + normal.inv_cdf(POWER)
     wanted = (distance * noise / math.log1p(gain)) ** 2 / max(timed_cases, 1)
     return Test(number, share, max(min(math.ceil(wanted), most_blocks), FEWEST_BLOCKS))
+
+
+def blocks_for_a_look(noise: float, timed_cases: int) -> int:
+    """Blocks per case of the full measurement: as many as bring its own error to about LOOK_ERROR, within bounds."""
+    wanted = (noise / LOOK_ERROR) ** 2 / max(timed_cases, 1)
+    return max(min(math.ceil(wanted), MOST_LOOK_BLOCKS), FEWEST_LOOK_BLOCKS)
+
+
+def promising(ratio: float, high: float, incumbent: float, min_gain: float) -> bool:
+    """Whether a measured ratio is worth a promotion test: within one standard error it is a gain of `min_gain`.
+
+    To ask for the gain itself would send away, in noise, one in six of the candidates that have it.
+    """
+    error = math.log(high / ratio) / 1.96 if high > ratio else 0.0
+    return ratio * math.exp(error) > incumbent * (1 + min_gain)
 
 
 def sized_for(promised: float, min_gain: float) -> float:
