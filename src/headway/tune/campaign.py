@@ -40,7 +40,7 @@ from headway.tune.sameness import digest_of
 from headway.tune.state import Campaign, Ranked
 
 DEFAULT_ALPHA = 0.03
-"""Chance of any false promotion in a campaign; under 0.05 so that a thousand simulated ones show it whatever their luck."""
+"""Chance of any false promotion in a campaign; below 0.05 with room for the luck of a simulation."""
 DEFAULT_MIN_GAIN = 0.02
 MOST_AGENT_FAILURES = 5
 """Agent calls in a row that may fail through the provider's or the program's fault."""
