@@ -19,7 +19,6 @@ from headway.core.chain import NEW
 from headway.core.errors import HeadwayError
 from headway.core.events import event_types, unknown
 from headway.core.events_core import TailSetAside
-from headway.core.names import StreamId
 from headway.core.ports.clock import Clock, stamp
 from headway.core.ports.log import Record, one
 from headway.core.upkeep import UPKEEP
@@ -149,6 +148,6 @@ def _events(findings: Findings, file: str) -> tuple[TailSetAside, ...]:
 def _tell(root: Path, clock: Clock, events: tuple[TailSetAside, ...]) -> None:
     log = SqliteLog(root / "log.sqlite3", clock)
     try:
-        log.append(one(UPKEEP, log.heads(UPKEEP).get(StreamId(UPKEEP), 0), *events))
+        log.append(one(UPKEEP, log.heads(UPKEEP).get(UPKEEP, 0), *events))
     finally:
         log.close()

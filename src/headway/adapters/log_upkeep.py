@@ -5,15 +5,13 @@ from datetime import UTC, datetime
 
 from headway.adapters.file_blobs import FileBlobs
 from headway.core.errors import HeadwayError
-from headway.core.events import Event
 from headway.core.events_core import BlobRedacted, BlobsCollected
+from headway.core.inbox import append_beside_others
 from headway.core.names import BlobId
 from headway.core.ports.blobs import BlobMissing
 from headway.core.ports.clock import Clock
-from headway.core.ports.log import EventLog, StaleWrite, one
+from headway.core.ports.log import EventLog
 from headway.core.upkeep import GRACE_SECONDS, UPKEEP, BulkPolicy, Doomed, StoredBlob, doomed, ids_in, reached, story_of
-
-TRIES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +46,10 @@ def collect(log: EventLog, blobs: FileBlobs, clock: Clock, policy: BulkPolicy | 
         return Collected(found, 0)
     if found.bulky and policy is not None:  # said first: a kill in between must not leave a blob that seems lost
         gone = tuple(item.blob for item in found.bulky)
-        _note(log, BlobsCollected(gone, policy.older_than_seconds, policy.stored_bytes_at_least))
+        append_beside_others(log, UPKEEP, BlobsCollected(gone, policy.older_than_seconds, policy.stored_bytes_at_least))
     for item in found.unused + found.bulky:
-        blobs.remove(item.blob)
+        if blobs.age(item.blob, now.timestamp()) >= item.age_seconds:  # else somebody has just stored it again
+            blobs.remove(item.blob)
     return Collected(found, blobs.remove_leftovers(GRACE_SECONDS, now.timestamp()))
 
 
@@ -69,7 +68,7 @@ def redact(log: EventLog, blobs: FileBlobs, beginning: str, *, by: str, reason: 
     blob = _the_one(blobs, beginning)
     blobs.redact(blob)  # first: a kill in between must not leave the secret there and the log saying it is gone
     if blob not in story_of(log.read(UPKEEP)).redacted:
-        _note(log, BlobRedacted(blob, by, reason))
+        append_beside_others(log, UPKEEP, BlobRedacted(blob, by, reason))
     return blob
 
 
@@ -80,16 +79,6 @@ def _the_one(blobs: FileBlobs, beginning: str) -> BlobId:
         how_many = "No blob's id begins" if not found else f"{len(found)} blobs' ids begin"
         raise HeadwayError(f"{how_many} with {wanted}.", "`headway log show` prints the ids that events name.")
     return found[0]
-
-
-def _note(log: EventLog, event: Event) -> None:
-    for _ in range(TRIES):
-        try:
-            log.append(one(UPKEEP, log.heads(UPKEEP).get(UPKEEP, 0), event))
-            return
-        except StaleWrite:
-            continue
-    raise StaleWrite(f"{UPKEEP} was written by others {TRIES} times in a row.", "Try again.")
 
 
 def _age(ts: str, now: datetime) -> float:

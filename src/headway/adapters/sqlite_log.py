@@ -142,6 +142,11 @@ class SqliteLog:
         sql = "SELECT stream, version, hash, position FROM heads WHERE stream >= ? AND stream < ?"
         return {StreamId(stream): head_of(stream, *rest).version for stream, *rest in self._fetch(sql, (low, high))}
 
+    def last_position(self) -> int:
+        """The newest position ever given out."""
+        ((value,),) = self._fetch("SELECT value FROM meta WHERE key = 'last_position'")
+        return number(value)
+
     def close(self) -> None:
         """Let go of the file. The last process to do so folds the write-ahead log into it."""
         with suppress(sqlite3.Error, AttributeError):  # not opened at all: nothing to let go of
@@ -152,9 +157,13 @@ class SqliteLog:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         is_new = not self.path.exists()
         db = connect(self.path, "rwc", PATIENCE_SECONDS)
-        with explained(self.path):
-            db.execute("PRAGMA synchronous = FULL")
-            create(db)
+        try:
+            with explained(self.path):
+                db.execute("PRAGMA synchronous = FULL")
+                create(db)
+        except BaseException:
+            db.close()
+            raise
         if is_new:
             with files_explained(self.path.parent):
                 sync_folder(self.path.parent)
@@ -189,7 +198,7 @@ class SqliteLog:
 
     def _check_tail(self, position: int, digest: str) -> None:
         """Raises LogDamaged if `log.tail` remembers a record that the file no longer has."""
-        last = self._last_position()
+        last = self.last_position()
         if last < position:
             raise LogDamaged(
                 f"The log {self.path} ends at position {last}, but position {position} was written: its newest"
@@ -212,7 +221,7 @@ class SqliteLog:
                     "Another process wrote it; run the command again.",
                 )
         ts = stamp(self._clock.now())
-        position = self._last_position()
+        position = self.last_position()
         added: list[Record] = []
         for write in writes:
             for event in write.events:
@@ -237,10 +246,6 @@ class SqliteLog:
             self._db.execute("INSERT OR IGNORE INTO types (type, since) VALUES (?, ?)", (kind, __version__))
             remember_writer(self._db)
             self._known_types.add(kind)
-
-    def _last_position(self) -> int:
-        ((value,),) = self._fetch("SELECT value FROM meta WHERE key = 'last_position'")
-        return number(value)
 
     def _head(self, stream: StreamId) -> Head:
         rows = self._fetch("SELECT version, hash, position FROM heads WHERE stream = ?", (stream,))

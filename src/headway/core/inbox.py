@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from headway.core.events import Event, decode
 from headway.core.events_core import InboxTaken, PersonDecided
 from headway.core.names import StreamId
-from headway.core.ports.log import EventLog, StaleWrite, one
+from headway.core.ports.log import EventLog, Record, StaleWrite, one
 
 TRIES = 100
 """Of an append that others got in before; each failure means that somebody else succeeded."""
@@ -30,16 +30,19 @@ def inbox_of(home: StreamId) -> StreamId:
     return StreamId(f"inbox/{home}")
 
 
-def leave(log: EventLog, home: StreamId, decision: PersonDecided) -> int:
-    """Put a decision into the loop's inbox, beside whoever else does so now; returns its version there."""
-    inbox = inbox_of(home)
+def append_beside_others(log: EventLog, stream: StreamId, event: Event) -> Record:
+    """Append to a stream without an exclusive writer: if somebody else gets in before, try again after them."""
     for _ in range(TRIES):
-        stands_at = log.heads(inbox).get(inbox, 0)
         try:
-            return log.append(one(inbox, stands_at, decision))[0].version
+            return log.append(one(stream, log.heads(stream).get(stream, 0), event))[0]
         except StaleWrite:
             continue
-    raise StaleWrite(f"{inbox} was written by others {TRIES} times in a row.", "Try again.")
+    raise StaleWrite(f"{stream} was written by others {TRIES} times in a row.", "Try again.")
+
+
+def leave(log: EventLog, home: StreamId, decision: PersonDecided) -> int:
+    """Put a decision into the loop's inbox, beside whoever else does so now; returns its version there."""
+    return append_beside_others(log, inbox_of(home), decision).version
 
 
 def untaken(log: EventLog, home: StreamId, taken: int) -> tuple[Entry, ...]:

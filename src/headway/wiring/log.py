@@ -30,7 +30,9 @@ def log_records(option: Path | None, *, stream: str, since: str, last: int) -> l
     """Records whose stream begins with `stream`, written at or after `since`, at most the `last` newest (0: all)."""
     begin = _moment(since, SystemClock()) if since else ""
     with _looking(option) as state:
-        wanted = (r for r in state.log.read_all() if r.stream.startswith(stream) and r.ts >= begin)
+        # all are wanted: then the newest are found without reading the others (empty positions make them fewer)
+        skipped = state.log.last_position() - last if last and not stream and not since else 0
+        wanted = (r for r in state.log.read_all(max(skipped, 0)) if r.stream.startswith(stream) and r.ts >= begin)
         return list(deque(wanted, maxlen=last or None))
 
 
