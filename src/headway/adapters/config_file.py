@@ -81,6 +81,7 @@ class _L1(_Table):
     env: list[str] = Field(default_factory=lambda: ["PATH", "LANG", "LC_ALL", "TZ"])
     set_env: dict[str, str] = Field(default_factory=dict)
     cache: _Globs
+    reruns: Annotated[int, Field(ge=0, le=1000)] = 0
     harness: Literal["", "pytest", "lit"] = ""
     canary_paths: _Globs
 
@@ -190,6 +191,7 @@ def _l1(l1: _L1 | None) -> L1Config | None:
         env=tuple(l1.env),
         set_env=dict(l1.set_env),
         cache=tuple(l1.cache),
+        reruns=l1.reruns,
         harness=l1.harness,
         canary_paths=tuple(l1.canary_paths),
     )

@@ -61,6 +61,8 @@ class L1Config:
     env: tuple[str, ...] = ("PATH", "LANG", "LC_ALL", "TZ")
     set_env: dict[str, str] = field(default_factory=dict)
     cache: tuple[str, ...] = ()
+    reruns: int = 0
+    """More runs on both sides, at most, to tell a flaky failure from a new one."""
     harness: Literal["", "pytest", "lit"] = ""
     """`pytest`: headway's own plugin reports collection, deselection and every outcome; `lit`: its JSON output with
     features. "": JUnit, counts or the exit code."""

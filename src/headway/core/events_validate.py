@@ -72,4 +72,16 @@ class OwnerTouched:
     evidence: BlobId
 
 
-ValidateEvent = RunRequested | SuiteRan | L1Proven | L1Judged | OwnerTouched
+@dataclass(frozen=True, slots=True)
+class Reran:
+    """Failing tests were run again on both sides, `runs` times on the change; `evidence` has each test's tallies."""
+
+    TYPE: ClassVar[str] = "validate.reran.v1"
+    tier: str
+    revision: Sha
+    base: Sha
+    runs: int
+    evidence: BlobId
+
+
+ValidateEvent = Reran | RunRequested | SuiteRan | L1Proven | L1Judged | OwnerTouched

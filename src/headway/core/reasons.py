@@ -88,6 +88,8 @@ class Reason(StrEnum):
     """A program that a step of the suite calls does not exist on this machine."""
     L1_UNPROVEN = "l1_unproven"
     """No known-bad change could be made, so nothing shows that L1 tests the tree it is given."""
+    FLAKIER = "flakier"
+    """A test that fails now and then fails for certain more often on the change than on its base."""
     CENSUS_SHRANK = "census_shrank"
     """Tests that ran on the base do not run on the change, though nothing says that they were removed."""
     REPORT_DAMAGED = "report_damaged"

@@ -1,15 +1,27 @@
 """Whose failure is it? What fails on the change and is proven to fail on its base was there before; the rest is new."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from headway.core.counts import Tally, chance_of_worse
 from headway.core.gates import PASSED, NotDecided, Refused, Verdict
 from headway.core.names import TestId
 from headway.core.reasons import Reason
 from headway.validate.census import Finding, losses
+from headway.validate.flakiness import classify
+from headway.validate.infrastructure import infrastructure_kind
 from headway.validate.results import SuiteResult
 
 SHOWN = 3
 """How many test names a one-sentence message holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class BothTallies:
+    """How often one test failed, on the change and on its base."""
+
+    change: Tally
+    base: Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +33,11 @@ class Attribution:
     pre_existing: tuple[TestId, ...] = ()
     vanished: tuple[TestId, ...] = ()
     lost: tuple[Finding, ...] = ()
+    flaky: tuple[TestId, ...] = ()
+    regressed_flakiness: tuple[TestId, ...] = ()
+    infrastructure: tuple[TestId, ...] = ()
+    """Fails only on the change, and by its own words for want of network, disk or device."""
+    tallies: Mapping[TestId, BothTallies] = field(default_factory=dict)
 
 
 def attribute(change: SuiteResult, base: SuiteResult | None) -> Attribution:
@@ -28,11 +45,29 @@ def attribute(change: SuiteResult, base: SuiteResult | None) -> Attribution:
     failed = change.failed()
     on_base = base.failed() if base is not None else frozenset()
     gone = losses(base, change) if base is not None else ()
+    machine = frozenset(
+        test.id
+        for test in change.tests
+        if test.state == "failed" and test.id not in on_base and infrastructure_kind(test.reason)
+    )
     return Attribution(
-        new=tuple(sorted(failed - on_base)),
+        new=tuple(sorted(failed - on_base - machine)),
+        infrastructure=tuple(sorted(machine)),
         pre_existing=tuple(sorted(failed & on_base)),
         vanished=tuple(TestId(found.subject) for found in gone if found.kind == "vanished"),
         lost=tuple(found for found in gone if found.kind != "vanished"),
+    )
+
+
+def told_apart(attribution: Attribution, tallies: Mapping[TestId, BothTallies]) -> Attribution:
+    """The same with the failures that come and go taken out of `new`, by what the reruns counted."""
+    kinds = {test: classify(both.change, both.base) for test, both in tallies.items()}
+    return replace(
+        attribution,
+        new=tuple(test for test in attribution.new if kinds.get(test, "new") == "new"),
+        flaky=tuple(test for test in attribution.new if kinds.get(test) == "flaky"),
+        regressed_flakiness=tuple(test for test in attribution.new if kinds.get(test) == "regressed_flakiness"),
+        tallies=tallies,
     )
 
 
@@ -49,6 +84,15 @@ def judge(change: SuiteResult, base: SuiteResult | None, attribution: Attributio
             f"{len(attribution.new)} test(s) fail on the change{against}: {names}{more}.",
             "Read the test step's output in the evidence; mend the change, or take what it needs first.",
         )
+    if attribution.regressed_flakiness:
+        return _flakier(attribution)
+    if attribution.infrastructure:
+        return NotDecided(
+            Reason.INFRASTRUCTURE,
+            f"{len(attribution.infrastructure)} test(s) failed for want of network, disk or device, first"
+            f" {attribution.infrastructure[0]}.",
+            "Mend the machine and run again.",
+        )
     if not change.ran():
         return _nothing_ran(change)
     if attribution.lost:
@@ -60,6 +104,18 @@ def judge(change: SuiteResult, base: SuiteResult | None, attribution: Attributio
             "Let them run again, or remove them openly.",
         )
     return PASSED
+
+
+def _flakier(attribution: Attribution) -> Refused:
+    test = attribution.regressed_flakiness[0]
+    both = attribution.tallies[test]
+    return Refused(
+        Reason.FLAKIER,
+        f"{test} fails more often on the change ({both.change.failed} of {both.change.runs} runs) than on its base"
+        f" ({both.base.failed} of {both.base.runs}), and luck explains that with a chance of only"
+        f" {chance_of_worse(both.change, both.base):.2g}.",
+        "Look for a race or an order dependence in what the change touches.",
+    )
 
 
 _STEP_REASONS = {

@@ -5,7 +5,6 @@ what fails only on the change is new, and refuses it. Before a fork's first land
 whatever ran, the owner's repository must be as it was.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -13,18 +12,16 @@ from pathlib import Path
 
 from headway.core.config import L1Config
 from headway.core.events import Event
-from headway.core.events_validate import L1Judged, OwnerTouched, SuiteRan
+from headway.core.events_validate import L1Judged
 from headway.core.gates import NotDecided, Refused, Verdict
 from headway.core.names import BlobId, Sha
-from headway.core.ports.workspace import CloneRequest
-from headway.core.reasons import Reason
-from headway.validate.attribution import Attribution, attribute, judge
-from headway.validate.blindness import prove_not_blind
+from headway.validate.attribution import Attribution, attribute, judge, told_apart
 from headway.validate.census import silent_skips
 from headway.validate.environment import suite_key
-from headway.validate.known import KnownResults, SuiteKey
-from headway.validate.results import SuiteResult, result_from_json
-from headway.validate.suite_run import Ports, run_suite
+from headway.validate.known import KnownResults
+from headway.validate.results import SuiteResult
+from headway.validate.suite_run import Ports
+from headway.validate.suite_runs import SuiteRuns
 
 L1_SCHEMA = "headway.l1/1"
 
@@ -60,93 +57,22 @@ def check_change(l1: L1Config, asked: ChangeToCheck, ports: Ports, known: KnownR
     """L1's answer on one change. Raises HeadwayError only for a commit or repository that is not there."""
     key = suite_key(l1, ports.environ)
     before = ports.workspaces.fingerprint(asked.owner)
-    suite = _Suite(l1, asked, ports, known, key)
+    suite = SuiteRuns(l1, asked.owner, asked.extra_objects, ports, known, key)
 
     change = suite.result_of(asked.change, fresh=asked.fresh)
     needs_base = not change.green or bool(l1.harness)  # with a harness the census is compared too
     base = suite.result_of(asked.base) if asked.base and needs_base else None
     attribution = attribute(change, base)
+    if attribution.new and base is not None and l1.reruns:
+        attribution = told_apart(attribution, suite.rerun_tallies(change, base, attribution.new, l1.reruns))
     verdict = judge(change, base, attribution)
     if verdict.kind == "passed" and asked.prove:
         verdict = suite.proof(asked.base or asked.change, verdict)
 
     touched = before.differences(ports.workspaces.fingerprint(asked.owner))
     if touched:
-        verdict = suite.alarm(touched)
+        verdict = suite.alarm(asked.change, touched)
     return _answer(asked, verdict, change, base, attribution, suite)
-
-
-class _Suite:
-    """Runs or recalls the suite for one `check_change`, and collects the events to append."""
-
-    def __init__(self, l1: L1Config, asked: ChangeToCheck, ports: Ports, known: KnownResults, key: SuiteKey) -> None:
-        self._l1, self._asked, self._ports, self._known, self._key = l1, asked, ports, known, key
-        self.events: list[Event] = []
-        self.recalled: set[Sha] = set()
-        self._here: dict[Sha, SuiteResult] = {}
-
-    def result_of(self, commit: Sha, *, fresh: bool = False) -> SuiteResult:
-        if commit not in self._here:
-            self._here[commit] = self._find(commit, fresh)
-        return self._here[commit]
-
-    def _find(self, commit: Sha, fresh: bool) -> SuiteResult:
-        with self._ports.workspaces.checkout(self._request(commit)) as checkout:
-            known = None if fresh else self._known.results.get((checkout.tree, self._key))
-            if known is not None:
-                self.recalled.add(commit)
-                return result_from_json(self._ports.blobs.get(known))
-            result = run_suite(self._l1, checkout, self._ports)
-        self._remember(result)
-        return result
-
-    def proof(self, commit: Sha, verdict: Verdict) -> Verdict:
-        """`verdict` if L1 is known to see, or shows it now; else why it may not be believed."""
-        if self._key in self._known.proofs:
-            return verdict
-        honest = self.result_of(commit)
-        proof = prove_not_blind(self._l1, self._request(commit), self._key, honest, self._ports)
-        if proof.proven is None:
-            return proof.verdict
-        self.events.append(proof.proven)
-        self._known.take((proof.proven,))
-        return verdict
-
-    def alarm(self, touched: tuple[str, ...]) -> Refused:
-        evidence = self._ports.blobs.put("\n".join(touched))
-        self.events.append(OwnerTouched(self._asked.change, len(touched), evidence))
-        more = f" (and {len(touched) - 1} more)" if len(touched) > 1 else ""
-        return Refused(
-            Reason.TAMPERED,
-            f"While L1 ran, the owner's repository changed: {touched[0]}{more}.",
-            "If it was not you, look at what the change's tests do; then put it right and run again.",
-        )
-
-    def _request(self, commit: Sha) -> CloneRequest:
-        return CloneRequest(self._asked.owner, commit, self._asked.extra_objects, self._l1.cache)
-
-    def _remember(self, result: SuiteResult) -> None:
-        blob = self._ports.blobs.put(result.to_json())
-        counts = result.counts
-        event = SuiteRan(
-            tier="L1",
-            revision=result.commit,
-            tree=result.tree,
-            suite=self._key.suite,
-            environment=self._key.environment,
-            trouble=result.trouble,
-            passed=counts["passed"],
-            failed=counts["failed"],
-            skipped=counts["skipped"],
-            not_run=counts["not_run"],
-            seconds=round(sum(step.seconds for step in result.steps), 3),
-            results=blob,
-        )
-        self.events.append(event)
-        self._known.take((event,))
-
-    def keep(self, evidence: dict[str, object]) -> BlobId:
-        return self._ports.blobs.put(json.dumps(evidence, sort_keys=True))
 
 
 def _answer(
@@ -155,7 +81,7 @@ def _answer(
     change: SuiteResult,
     base: SuiteResult | None,
     attribution: Attribution,
-    suite: _Suite,
+    suite: SuiteRuns,
 ) -> L1Answer:
     evidence = suite.keep(evidence_of(asked, verdict, change, attribution, recalled=asked.change in suite.recalled))
     judged = L1Judged(
@@ -188,6 +114,10 @@ def evidence_of(
         "counts": dict(change.counts),
         "new": list(attribution.new),
         "pre_existing": list(attribution.pre_existing),
+        "flaky": list(attribution.flaky),
+        "regressed_flakiness": list(attribution.regressed_flakiness),
+        "infrastructure": list(attribution.infrastructure),
+        "tallies": {test: asdict(both) for test, both in attribution.tallies.items()},
         "vanished": list(attribution.vanished),
         "lost": [asdict(found) for found in attribution.lost],
         "silent": [asdict(found) for found in silent_skips(change)],
