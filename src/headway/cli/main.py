@@ -24,6 +24,8 @@ VERBS: dict[str, tuple[str, str]] = {
         "headway.cli.tune:app",
         "Make something measurably faster, with agents that propose and gates that decide.",
     ),
+    "worker": ("headway.cli.worker:app", "Judge kernel candidates from a spool folder, or pack the worker."),
+    "doctor": ("headway.cli.doctor:app", "Say what this machine can do, and what to install."),
 }
 """The visible registry of everything `headway` can be asked. A verb appears with its code, not before."""
 

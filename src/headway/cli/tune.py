@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from headway.cli.selftest_words import selftest_code, selftest_json, selftest_lines
 from headway.cli.tune_words import Ticker, board_lines, end_lines, evaluation_json, evaluation_lines
+from headway.wiring import lab
 from headway.wiring import tune as wiring
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -126,6 +128,24 @@ def evaluate(
         for line in evaluation_lines(told):
             typer.echo(line)
     raise typer.Exit({"accepted": 0, "refused": 1}.get(told["verdict"], 4))
+
+
+@app.command()
+def selftest(
+    keep: Annotated[Path | None, typer.Option(help="Keep jobs, results and rows in this folder.")] = None,
+    only: Annotated[str | None, typer.Option(help="Entries whose id contains this, or of this class.")] = None,
+    pairs: Annotated[int, typer.Option(min=2, help="A-B-B-A blocks per timed case.")] = 6,
+    as_json: JsonOption = False,
+) -> None:
+    """Try the known cheats and the honest control group on this machine; exit 0 if all came out as expected."""
+    rows = lab.selftest(keep, only, pairs, lambda line: typer.echo(line, err=True))
+    told = selftest_json(rows)
+    if as_json:
+        typer.echo(json.dumps(told))
+    else:
+        for line in selftest_lines(told):
+            typer.echo(line)
+    raise typer.Exit(selftest_code(told))
 
 
 def _drive(place: wiring.Place, as_json: bool) -> None:

@@ -8,8 +8,10 @@ from functools import lru_cache
 
 import numpy
 
-MODULES = ("__init__", "admission", "build", "c_admission", "calls", "guard", "jobs", "judge", "machine", "main",
-           "measure", "oracle", "pool", "proof", "refusals", "runner", "sandbox", "session", "spool")  # fmt: skip
+MODULES = (
+    "__init__ admission build c_admission calls doctor guard jobs judge machine main measure oracle pool proof "
+    "refusals runner sandbox session spool"
+).split()
 
 
 def facts() -> dict[str, str]:

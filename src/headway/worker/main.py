@@ -1,6 +1,7 @@
 """The worker's command line: drain a spool, and stop whole."""
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -9,12 +10,15 @@ import time
 import traceback
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
-from . import sandbox
+from . import doctor, sandbox
 from .jobs import read_job
-from .judge import Judge
 from .refusals import CouldNotRun
 from .spool import Claim, Spool, without_figures
+
+if TYPE_CHECKING:
+    from .judge import Judge
 
 POLL_SECONDS = 0.01
 MARGIN_SECONDS = 1.0
@@ -25,13 +29,24 @@ class DeadlineReached(BaseException):
 
 
 def main(argv: list[str]) -> int:
-    """0 when the spool is drained or the deadline came; 2 for a wrong command line."""
+    """0 when the spool is drained or the deadline came; 2 for a wrong command line; 4 without numpy."""
     parser = argparse.ArgumentParser(prog="worker", description="Judge kernel candidates from a spool folder.")
-    parser.add_argument("--spool", type=Path, required=True, help="folder with jobs/, claims/ and results/")
+    parser.add_argument("--spool", type=Path, help="folder with jobs/, claims/ and results/")
     parser.add_argument("--deadline", type=float, help="seconds after which nothing is started or continued")
     parser.add_argument("--wait", action="store_true", help="stay for further jobs until a file `stop` appears")
     parser.add_argument("--until-eof", action="store_true", help="end when standard input does")
+    parser.add_argument("--doctor", action="store_true", help="say what this machine can do, and what to install")
+    parser.add_argument("--json", action="store_true", help="with --doctor: one JSON document")
     options = parser.parse_args(argv)
+    if options.doctor:
+        return _tell_doctor(options.json)
+    if options.spool is None:
+        parser.error("--spool DIR (or --doctor) is needed")
+    try:
+        from .judge import Judge
+    except ImportError as missing:
+        print(f"worker: {missing}; `--doctor` says what to install", file=sys.stderr)
+        return 4
     sandbox.not_dumpable()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     judge = Judge()
@@ -54,6 +69,16 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def _tell_doctor(as_json: bool) -> int:
+    findings = doctor.findings()
+    if as_json:
+        print(json.dumps({"schema": "headway.worker-doctor/1", "findings": [one._asdict() for one in findings]}))
+    else:
+        for one in findings:
+            print(f"{'yes' if one.ok else 'no ':3} {one.name:14} {one.found or one.install}  [{one.needed_for}]")
+    return 0
+
+
 def _deadline(_: int, __: "FrameType | None") -> None:
     raise DeadlineReached
 
@@ -64,7 +89,7 @@ def _end_with_input() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _drain(spool: Spool, judge: Judge, wait: bool) -> None:
+def _drain(spool: Spool, judge: "Judge", wait: bool) -> None:
     while not spool.stopped():
         claim = spool.take()
         if claim is not None:
@@ -75,7 +100,7 @@ def _drain(spool: Spool, judge: Judge, wait: bool) -> None:
             return
 
 
-def _do(spool: Spool, judge: Judge, claim: Claim) -> None:
+def _do(spool: Spool, judge: "Judge", claim: Claim) -> None:
     try:
         result = judge.evaluate(read_job(spool.folder_of(claim)))
     except CouldNotRun as trouble:

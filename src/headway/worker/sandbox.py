@@ -101,6 +101,11 @@ def enter(plan: Plan) -> list[str]:
     return layers
 
 
+def landlock_version() -> int:
+    """The version of the kernel's Landlock interface; 0 if there is none."""
+    return max(0, _call(LANDLOCK_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1)))
+
+
 def only_files(readable: tuple[str, ...], writable: tuple[str, ...]) -> int:
     """The Landlock layer alone, for a compiler: it must start programs. Returns its version, 0 if there is none."""
     _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -143,7 +148,7 @@ def _other_user(uid: int) -> list[str]:
 
 def _landlock(readable: tuple[str, ...], writable: tuple[str, ...]) -> int:
     """Files: only what is listed. Network: none (v4). Signals and abstract sockets: none outwards (v6)."""
-    version = _call(LANDLOCK_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
+    version = landlock_version()
     if version < 1:
         return 0
     files = (1 << 13) - 1 | (1 << 13 if version >= 2 else 0) | (1 << 14 if version >= 3 else 0)

@@ -148,9 +148,10 @@ class Session:
                 if not part:
                     raise self._gone()
                 answer += part
-                if len(answer) >= 4 and len(answer) - 4 >= int.from_bytes(answer[:4], "little"):
+                length = int.from_bytes(answer[:4], "little")
+                if 4 <= length + 4 <= len(answer):
                     return answer[4:], now
-                if len(answer) > ANSWER_BYTES:
+                if length > ANSWER_BYTES or len(answer) > ANSWER_BYTES:
                     raise Refused(
                         "protocol", "The runner's answer has no end.", "Write to nothing but what you return."
                     )
