@@ -131,3 +131,32 @@ def test_a_killed_run_is_taken_up_again(fork: Repo, capsys: pytest.CaptureFixtur
     types = [record["type"] for record in json.loads(capsys.readouterr().out)["records"]]
     assert types.count("validate.requested.v1") == 1 and "core.settled.v1" in types
     assert types.count("validate.l1_judged.v1") == 1
+
+
+def census(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, dict]:
+    code = exit_code_of(["validate", "census", *args, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_a_census_is_a_ratchet(fork: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    code, first = census(capsys, "--accept", "as it is today", "--by", "Ann")
+    assert code == 0 and first["accepted"] and first["floors"] == {"tests/checks.py": 2}
+    fork.commit("drop", {"tests/checks.py": CHECKS.replace("def test_doubles", "def helper")})
+    code, second = census(capsys)
+    assert code == 1 and second["schema"] == "headway.census/1"
+    assert [(f["kind"], f["subject"]) for f in second["findings"]] == [
+        ("vanished", "tests/checks.py::test_doubles"),
+        ("below_floor", "tests/checks.py"),
+    ]
+    allowed = '[[allowed_skip]]\ntests = "*::test_doubles"\nreason = "rewritten"\nuntil = 2999-01-01\n'
+    fork.commit("allow", {"headway.toml": config() + allowed})
+    assert census(capsys)[0] == 0
+    fork.commit("back", {"tests/checks.py": CHECKS})
+    code, stale = census(capsys)
+    assert code == 1 and [f["kind"] for f in stale["findings"]] == ["stale_allowance"]
+
+
+def test_a_census_of_a_suite_that_does_not_start_is_not_taken(fork: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    fork.commit("broken", {"headway.toml": config("no-such-runner")})
+    assert exit_code_of(["validate", "census"]) == 4
+    assert "No census of" in capsys.readouterr().err

@@ -5,6 +5,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterator
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -12,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from headway.core.config import (
     CONFIG_NAME,
     AdoptConfig,
+    AllowedSkip,
     Config,
     ForkConfig,
     Invariant,
@@ -99,6 +101,12 @@ class _Invariant(_Table):
     reason: str = ""
 
 
+class _AllowedSkip(_Table):
+    tests: Annotated[str, Field(min_length=1)]
+    reason: Annotated[str, Field(min_length=1)]
+    until: date | None = None
+
+
 class _Protect(_Table):
     paths: _Globs
 
@@ -117,6 +125,7 @@ class _File(_Table):
     invariant: list[_Invariant] = Field(default_factory=list)
     protect: _Protect = Field(default_factory=lambda: _Protect(paths=[]))
     adopt: _Adopt = Field(default_factory=_Adopt)
+    allowed_skip: list[_AllowedSkip] = Field(default_factory=list)
 
 
 def parse_config(content: bytes, source: str) -> Config:
@@ -207,6 +216,7 @@ def _frozen(file: _File, digest: Digest, source: str) -> Config:
         invariant=tuple(Invariant(tuple(i.paths), i.pattern, i.at_least, i.reason) for i in file.invariant),
         protected_paths=(CONFIG_NAME, *file.protect.paths),
         adopt=AdoptConfig(tuple(file.adopt.subject_patterns), tuple(file.adopt.body_patterns)),
+        allowed_skip=tuple(AllowedSkip(a.tests, a.reason, a.until) for a in file.allowed_skip),
         digest=digest,
         source=source,
     )

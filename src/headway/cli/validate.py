@@ -1,6 +1,8 @@
-"""`headway validate`: run a tier on a revision of the fork."""
+"""`headway validate`: run a tier on a revision of the fork, take its census."""
 
+import getpass
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +25,14 @@ def _group() -> None:
     """Run and judge the fork's tiers."""
 
 
+ForkOption = Annotated[Path, typer.Option("--fork", help="A checkout of the fork.")]
+ConfigOption = Annotated[Path | None, typer.Option("--config", help="Use this headway.toml, not trunk's.")]
+StateOption = Annotated[
+    Path | None, typer.Option("--state", help="State folder; else HEADWAY_STATE, else the repository's.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead of lines.")]
+
+
 @app.command()
 def run(
     tier: Annotated[str, typer.Argument(help="The tier: L1.")],
@@ -30,24 +40,62 @@ def run(
     change: Annotated[str, typer.Option(help="The same as REVISION, for CI templates.")] = "",
     base: Annotated[str, typer.Option(help="What fails there too was there before.")] = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Run even what the log already knows.")] = False,
-    fork: Annotated[Path, typer.Option(help="A checkout of the fork.")] = Path(),
-    config: Annotated[Path | None, typer.Option(help="Use this headway.toml, not trunk's.")] = None,
-    state: Annotated[Path | None, typer.Option(help="State folder; else HEADWAY_STATE, else the repository's.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of lines.")] = False,
+    fork: ForkOption = Path(),
+    config: ConfigOption = None,
+    state: StateOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Run L1 on a revision. Exit code 0 passed, 1 refused, 4 could not run."""
     if tier != "L1":
         raise HeadwayError(f"There is no tier {tier!r}.", "Only L1 can be run.")
-    ran = wiring.run_l1(
-        fork, change or revision, base=base or None, state=state, config=config, fresh=fresh, say=_progress
-    )
-    for note in ran.notes:
+    asked = wiring.Asked(fork, state, config, fresh)
+    answer = wiring.run_l1(asked, change or revision, base or None, _progress)
+    _show(answer, _lines, as_json)
+    raise typer.Exit(_exit_code(answer.evidence))
+
+
+@app.command()
+def census(
+    revision: Annotated[str, typer.Argument(help="A commit, branch or tag of the fork.")] = "HEAD",
+    accept: Annotated[str, typer.Option(help="Make this run the ratchet, for this reason.")] = "",
+    by: Annotated[str, typer.Option(help="Who accepts; the user's name if not given.")] = "",
+    fork: ForkOption = Path(),
+    config: ConfigOption = None,
+    state: StateOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say which tests a run did not cover. Exit code 1 if any hole is neither allowed nor accepted."""
+    asked = wiring.Asked(fork, state, config)
+    answer = wiring.run_census(asked, revision, accept, by or _user(), _progress)
+    _show(answer, _census_lines, as_json)
+    raise typer.Exit(1 if answer.evidence["findings"] and not accept else 0)
+
+
+def _show(answer: wiring.Answer, lines: Callable[[dict[str, Any]], list[str]], as_json: bool) -> None:
+    for note in answer.notes:
         _progress(note)
-    if as_json:
-        typer.echo(json.dumps(ran.evidence))
-    else:
-        typer.echo("\n".join(_lines(ran.evidence)))
-    raise typer.Exit(_exit_code(ran.evidence))
+    typer.echo(json.dumps(answer.evidence) if as_json else "\n".join(lines(answer.evidence)))
+
+
+def _census_lines(evidence: dict[str, Any]) -> list[str]:
+    lines = [_counts(evidence["counts"]) + f" by {evidence['harness']}; {evidence['expected']} expected"]
+    lines += [
+        f"{found['cause'] or found['kind']}: {found['subject']}  {found['reason']}" for found in evidence["findings"]
+    ]
+    if evidence["accepted"]:
+        return [*lines, f"accepted: from now on {sum(evidence['floors'].values())} tests are the floor"]
+    return [*lines, "complete" if not evidence["findings"] else f"{len(evidence['findings'])} holes"]
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{counts[state]} {state.replace('_', ' ')}" for state in STATES)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
 
 
 def _progress(line: str) -> None:
@@ -64,9 +112,9 @@ def _lines(evidence: dict[str, Any]) -> list[str]:
     counts = evidence["counts"]
     lines = [f"{s['step']:<6} {s['ended']:<24} {s['seconds']:8.2f} s  {s['output'][:19]}" for s in evidence["steps"]]
     recalled = " (recalled; --fresh runs them again)" if evidence["recalled"] else ""
-    lines.append(", ".join(f"{counts[s]} {s.replace('_', ' ')}" for s in STATES) + recalled)
+    lines.append(_counts(counts) + recalled)
     lines += [f"skipped: {reason} ({count})" for reason, count in evidence["skips"].items()]
-    for kind in ("new", "pre_existing", "vanished"):
+    for kind in ("new", "regressed_flakiness", "flaky", "infrastructure", "pre_existing", "vanished"):
         lines += [f"{kind}: {test}  {evidence['failures'].get(test, '')}".rstrip() for test in evidence[kind]]
     lines.append(f"sandbox: {', '.join(evidence['sandbox'])}")
     if evidence["verdict"] == "passed":

@@ -1,6 +1,7 @@
 """headway.toml as frozen values. `adapters/config_file.py` reads the file; rooms see only these."""
 
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Literal
 
 from headway.core.names import Digest
@@ -90,6 +91,15 @@ class Invariant:
 
 
 @dataclass(frozen=True, slots=True)
+class AllowedSkip:
+    """Tests (a glob over identities) that may be missing from a census, who answers why, and until when (inclusive)."""
+
+    tests: str
+    reason: str
+    until: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AdoptConfig:
     """Extra regexes by which the fork's own messages name what they took; group `sha` or `pr` is read."""
 
@@ -111,3 +121,4 @@ class Config:
     invariant: tuple[Invariant, ...] = ()
     protected_paths: tuple[str, ...] = (CONFIG_NAME,)
     adopt: AdoptConfig = AdoptConfig()
+    allowed_skip: tuple[AllowedSkip, ...] = ()

@@ -84,4 +84,27 @@ class Reran:
     evidence: BlobId
 
 
-ValidateEvent = Reran | RunRequested | SuiteRan | L1Proven | L1Judged | OwnerTouched
+@dataclass(frozen=True, slots=True)
+class CensusTaken:
+    """What a run covered was held against the accepted inventory and the living allowances; `evidence` names holes."""
+
+    TYPE: ClassVar[str] = "validate.census.v1"
+    revision: Sha
+    harness: str
+    ran: int
+    findings: int
+    evidence: BlobId
+
+
+@dataclass(frozen=True, slots=True)
+class CensusAccepted:
+    """A person made one run's inventory the ratchet that later runs must not fall below."""
+
+    TYPE: ClassVar[str] = "validate.census_accepted.v1"
+    revision: Sha
+    inventory: BlobId
+    by: str
+    reason: str
+
+
+ValidateEvent = Reran | CensusTaken | CensusAccepted | RunRequested | SuiteRan | L1Proven | L1Judged | OwnerTouched

@@ -5,6 +5,7 @@ Two questions. `silent_skips`: what does this one run fail to cover, seen from i
 (`compare`) adds allowed skips with reason and expiry, and names allowances that have gone stale.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,9 +13,12 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import Literal
 
+from headway.core.config import AllowedSkip
 from headway.core.names import TestId
 from headway.core.testid import file_of
 from headway.validate.results import Cause, SuiteResult, TestResult
+
+INVENTORY_SCHEMA = "headway.inventory/1"
 
 FindingKind = Literal["not_run", "skipped", "vanished", "below_floor", "stale_allowance", "expired_allowance"]
 
@@ -30,15 +34,6 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
-    """A skip that somebody answers for: identities by glob, why, and until when (inclusive; None: for good)."""
-
-    tests: str
-    reason: str
-    until: date | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Inventory:
     """What a run must cover at least: identities that ran, by file. The floor of a file is how many."""
 
@@ -51,6 +46,15 @@ class Inventory:
         for test in result.ran():
             by_file[file_of(test)].add(test)
         return cls({file: frozenset(tests) for file, tests in by_file.items()})
+
+    def to_json(self) -> str:
+        """Canonical JSON, for a blob."""
+        ran = {file: sorted(tests) for file, tests in sorted(self.ran.items())}
+        return json.dumps({"schema": INVENTORY_SCHEMA, "ran": ran}, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: bytes) -> "Inventory":
+        return cls({file: frozenset(tests) for file, tests in json.loads(text)["ran"].items()})
 
     def floors(self) -> dict[str, int]:
         return {file: len(tests) for file, tests in sorted(self.ran.items())}
@@ -90,7 +94,7 @@ def losses(base: SuiteResult, change: SuiteResult) -> tuple[Finding, ...]:
 
 
 def compare(
-    expected: Inventory, result: SuiteResult, allowances: Iterable[Allowance], today: date
+    expected: Inventory, result: SuiteResult, allowances: Iterable[AllowedSkip], today: date
 ) -> tuple[Finding, ...]:
     """The ratchet. Every hole that no living allowance covers, and every allowance that covers nothing or is over."""
     ran = result.ran()
@@ -121,7 +125,7 @@ def _missing(test: TestId, standing: TestResult | None) -> Finding:
     return Finding("skipped" if standing.state == "skipped" else "not_run", test, standing.reason, standing.cause)
 
 
-def _allowance_findings(allowance: Allowance, mine: set[TestId], today: date) -> list[Finding]:
+def _allowance_findings(allowance: AllowedSkip, mine: set[TestId], today: date) -> list[Finding]:
     if not mine:
         return [Finding("stale_allowance", allowance.tests, "it matches no test that is skipped or missing")]
     if _expired(allowance, today):
@@ -129,7 +133,7 @@ def _allowance_findings(allowance: Allowance, mine: set[TestId], today: date) ->
     return []
 
 
-def _expired(allowance: Allowance, today: date) -> bool:
+def _expired(allowance: AllowedSkip, today: date) -> bool:
     return allowance.until is not None and today > allowance.until
 
 

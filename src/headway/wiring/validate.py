@@ -1,9 +1,11 @@
-"""Builds the validate room: L1 with the real executor, clones, log and blobs."""
+"""Builds the validate room: its tiers and censuses with the real executor, clones, log and blobs."""
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,75 +15,123 @@ from headway.adapters.config_source import ConfigFound, need_config
 from headway.adapters.git_repository import ForkRepository, known_commit, open_fork
 from headway.adapters.local_executor import LocalExecutor
 from headway.adapters.state_place import state_of_fork
-from headway.core.config import L1Config
+from headway.core.config import Config, L1Config
 from headway.core.errors import HeadwayError
-from headway.core.events_validate import RunRequested
-from headway.core.journey import drive, fold
+from headway.core.events import Event
+from headway.core.events_validate import CensusAccepted, RunRequested
+from headway.core.journey import Journey, drive, fold
 from headway.core.names import Sha, StreamId
-from headway.core.ports.blobs import BlobStore
 from headway.core.ports.log import one
-from headway.validate.known import KnownResults
-from headway.validate.run_journey import run_journey
+from headway.validate.census_run import inventory_of, take_census
+from headway.validate.run_journey import RunState, run_journey
 from headway.validate.suite_run import Ports
-from headway.validate.tier_ladder import ChangeToCheck, L1Answer, check_change
-from headway.wiring.state import open_state
+from headway.validate.tier_ladder import ChangeToCheck, check_change
+from headway.wiring.state import State, open_state
 
 
 @dataclass(frozen=True)
-class L1Run:
-    """What `validate run L1` shows: the evidence (schema `headway.l1/1`), and sentences about the config in use."""
+class Asked:
+    """Where and how a validate verb works: a checkout of the fork, and what the user overrides."""
+
+    fork: Path
+    state: Path | None = None
+    config: Path | None = None
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a verb shows: the evidence (with its schema), and sentences about the config in use."""
 
     evidence: dict[str, Any]
     notes: tuple[str, ...]
 
 
-def l1_ports(state_root: Path, blobs: BlobStore) -> Ports:
-    """Real ports for L1. Clones wait between runs in `STATE/clones`."""
-    return Ports(LocalExecutor(), GitClones(state_root / "clones"), blobs, dict(os.environ))
+@dataclass(frozen=True)
+class _Room:
+    """The opened fork, with the journey that answers its requests."""
+
+    asked: Asked
+    repository: ForkRepository
+    config: Config
+    l1: L1Config
+    notes: tuple[str, ...]
+    state: State
+    ports: Ports
+
+    @property
+    def home(self) -> StreamId:
+        return StreamId(f"validation/{self.config.fork.id}")
+
+    def answer(self, request: RunRequested) -> RunState:
+        """Append the request, unless a killed run left the very same one open, and drive it to its answer."""
+        standing = fold(self._journey(), self.state.log.read(self.home))
+        if standing.state.asked != request or standing.open_intent is None:
+            self.state.log.append(one(self.home, standing.version, request))
+        return drive(self._journey(), self.state.log)
+
+    def append(self, event: Event) -> None:
+        self.state.log.append(one(self.home, self.state.log.heads(self.home).get(self.home, 0), event))
+
+    def _journey(self) -> Journey[RunState]:
+        return run_journey(self.home, {"L1": self._check_l1, "census": self._take_census})
+
+    def _check_l1(self, state: RunState, request: RunRequested) -> tuple[Event, ...]:
+        change = ChangeToCheck(self.repository.top, request.revision, request.base, fresh=self.asked.fresh)
+        return check_change(self.l1, change, self.ports, state.known).events
+
+    def _take_census(self, state: RunState, request: RunRequested) -> tuple[Event, ...]:
+        return take_census(
+            self.l1,
+            self.repository.top,
+            request.revision,
+            self.ports,
+            state.known,
+            state.expected,
+            self.config.allowed_skip,
+            datetime.now(UTC).date(),
+        )
 
 
-def run_l1(
-    fork: Path,
-    revision: str,
-    *,
-    base: str | None,
-    state: Path | None,
-    config: Path | None,
-    fresh: bool,
-    say: Callable[[str], None],
-) -> L1Run:
+def run_l1(asked: Asked, revision: str, base: str | None, say: Callable[[str], None]) -> Answer:
     """Run L1 on a revision of the fork and record it. Raises HeadwayError for bad input; the verdict is a value."""
-    repository = open_fork(fork)
-    found = _config(repository, config)
-    l1 = found.config.l1
-    if l1 is None:
+    with _opened(asked) as room:
+        commit, against = _commit(room, revision), _commit(room, base) if base else None
+        say(f"L1 on {commit[:12]}: `{room.l1.test.run}` in a clone of its own …")
+        judged = room.answer(RunRequested("L1", commit, against)).judged
+        assert judged is not None
+        return Answer(json.loads(room.state.blobs.get(judged.evidence)), room.notes)
+
+
+def run_census(asked: Asked, revision: str, accept: str, by: str, say: Callable[[str], None]) -> Answer:
+    """Take the census of a revision. `accept` (a reason) makes it the new ratchet. Raises HeadwayError, CouldNotRun."""
+    with _opened(asked) as room:
+        commit = _commit(room, revision)
+        say(f"census of {commit[:12]}: `{room.l1.test.run}` in a clone of its own …")
+        taken = room.answer(RunRequested("census", commit)).census
+        assert taken is not None
+        evidence = room.state.blobs.get(taken.evidence)
+        if accept:
+            room.append(CensusAccepted(commit, inventory_of(evidence), by, accept))
+        return Answer({**json.loads(evidence), "accepted": bool(accept)}, room.notes)
+
+
+@contextmanager
+def _opened(asked: Asked) -> Iterator[_Room]:
+    repository = open_fork(asked.fork)
+    found = _config(repository, asked.config)
+    if found.config.l1 is None:
         raise HeadwayError(
             f"{found.config.source} has no [l1] section, so there is nothing to run.", "Add `[l1]` with `test = …`."
         )
-    commit = known_commit(repository, revision)
-    against = known_commit(repository, base) if base else None
-    root = state_of_fork(fork, state, os.environ)
-    with open_state(root) as opened, opened.lock():
-        ports = l1_ports(root, opened.blobs)
-        home = StreamId(f"validation/{found.config.fork.id}")
-        journey = run_journey(home, _checker(l1, repository, ports, fresh))
-        standing = fold(journey, opened.log.read(home))
-        asked = RunRequested("L1", commit, against)
-        if standing.state.asked != asked or standing.open_intent is None:
-            opened.log.append(one(home, standing.version, asked))
-        say(f"L1 on {commit[:12]}: `{l1.test.run}` in a clone of its own …")
-        judged = drive(journey, opened.log).judged
-        assert judged is not None
-        return L1Run(json.loads(opened.blobs.get(judged.evidence)), found.notes)
+    root = state_of_fork(asked.fork, asked.state, os.environ)
+    with open_state(root) as state, state.lock():
+        ports = Ports(LocalExecutor(), GitClones(root / "clones"), state.blobs, dict(os.environ))
+        yield _Room(asked, repository, found.config, found.config.l1, found.notes, state, ports)
 
 
-def _checker(
-    l1: L1Config, repository: ForkRepository, ports: Ports, fresh: bool
-) -> Callable[[Sha, Sha | None, KnownResults], L1Answer]:
-    def check(revision: Sha, base: Sha | None, known: KnownResults) -> L1Answer:
-        return check_change(l1, ChangeToCheck(repository.top, revision, base, fresh=fresh), ports, known)
-
-    return check
+def _commit(room: _Room, name: str) -> Sha:
+    return known_commit(room.repository, name)
 
 
 def _config(repository: ForkRepository, named: Path | None) -> ConfigFound:
