@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.sync.repos import Repo, new_repo
-from tests.validate.suites import CHECKS, ENGINE, FILES, TEST
 
 from headway.cli.main import exit_code_of
+from tests.sync.repos import Repo, new_repo
+from tests.validate.suites import CHECKS, ENGINE, FILES, TEST
 
 
 def config(test: str = TEST, more: str = "") -> str:

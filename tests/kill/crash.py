@@ -1,8 +1,9 @@
 """Runs a scenario in forked children of one process that has imported everything, and kills them at failpoints.
 
-A scenario is prepared once in a folder; each trial works on a copy. A child dies by its own SIGKILL at the N-th
-failpoint that it passes (`adapters/failpoints.py`), is started again without one, and must end with the same picture as
-the run that nobody disturbed. In a chain, every restarted child is given another failpoint, until one survives.
+A scenario is prepared once in a folder; each trial works on a copy at the same path. A child dies by its own SIGKILL at
+the N-th failpoint that it passes (`adapters/failpoints.py`), is started again without one, and must end with the same
+picture as the run that nobody disturbed. In a chain, every restarted child is given another failpoint, until one
+survives: a chain kills at many places for the price of one run.
 """
 
 import os
@@ -16,7 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 100
+
+Place = tuple[str, int]
+"""(kind of failpoint, records in the log before it): where in the work a process stood. Recovery does not count."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +31,15 @@ class Scenario:
     prepare: Callable[[Path], None]
     run: Callable[[Path], None]
     picture: Callable[[Path], Any]
+    progress: Callable[[Path], int]
+    """Records in the log, those of recovery left out."""
 
 
 @dataclass(frozen=True)
 class Trial:
     """One disturbed run: where its children died, and what it ended with."""
 
-    deaths: tuple[str, ...]
+    deaths: tuple[Place, ...]
     picture: Any
 
 
@@ -44,50 +50,52 @@ class Crashes:
         self.scenario = scenario
         self._folder = folder
         self._template = folder / "template"
-        self._count = 0
         scenario.prepare(self._template)
         quiet = self._copy()
         trace = folder / "trace"
-        assert self._child(quiet, {"HEADWAY_FAILPOINT_LOG": str(trace)}) == 0, "the undisturbed run must not fail"
-        self.points = [line.split(" ", 1)[1] for line in trace.read_text().splitlines()]
+        assert not self._child(quiet, {"HEADWAY_FAILPOINT_LOG": str(trace)}), "the undisturbed run must not be killed"
+        self.points = _places(trace)
         self.expected = scenario.picture(quiet)
 
     def kinds(self) -> Counter[str]:
         """How many failpoints there are of each kind."""
-        return Counter(point.split(" ")[0] for point in self.points)
+        return Counter(kind for kind, _ in self.points)
 
     def alone(self, number: int) -> Trial:
         """Kill at the `number`-th failpoint of a fresh run, then let a second run finish."""
-        return self._trial([number])
+        return self._trial(number, 0)
 
     def chain(self, first: int, stride: int) -> Trial:
         """Kill at failpoint `first`, then every restarted run at its own `stride`-th, until one survives."""
-        return self._trial([first], stride)
+        return self._trial(first, stride)
 
-    def _trial(self, kills: list[int], stride: int = 0) -> Trial:
-        place, deaths = self._copy(), []
-        kill_at = kills[0]
+    def _trial(self, kill_at: int, stride: int) -> Trial:
+        place, deaths = self._copy(), list[Place]()
+        trace = self._folder / "trial.trace"
+        extra = 0
         while True:
-            trace = place.with_suffix(".trace")
             trace.unlink(missing_ok=True)
-            died = self._child(place, {"HEADWAY_FAILPOINT": str(kill_at), "HEADWAY_FAILPOINT_LOG": str(trace)})
-            if not died:
+            if not self._child(place, {"HEADWAY_FAILPOINT": str(kill_at), "HEADWAY_FAILPOINT_LOG": str(trace)}):
                 break
-            deaths.append(trace.read_text().splitlines()[-1].split(" ", 1)[1])
-            kill_at = stride or sys.maxsize
+            deaths.append((_places(trace)[-1][0], self.scenario.progress(place)))
+            # killed again before it had even settled what the last kill left open: let it come a little further
+            stuck = len(deaths) > 1 and deaths[-1][1] <= deaths[-2][1]
+            extra = extra + 2 if stuck else 0
+            kill_at = stride + extra if stride else sys.maxsize
             assert len(deaths) < 10 * len(self.points), "a chain must make progress"
-        picture = self.scenario.picture(place)
-        shutil.rmtree(place)
-        return Trial(tuple(deaths), picture)
+        return Trial(tuple(deaths), self.scenario.picture(place))
 
     def _copy(self) -> Path:
-        self._count += 1
-        place = self._folder / f"run-{self._count}"
+        """A fresh copy of the template, always at the same path: paths stand in evidence, which must come out equal."""
+        place = self._folder / "place"
+        shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(self._template, place, symlinks=True)
         return place
 
-    def _child(self, place: Path, env: dict[str, str]) -> int:
-        """0 if the child ended by itself, SIGKILL if it died at its failpoint; anything else fails the test."""
+    def _child(self, place: Path, env: dict[str, str]) -> bool:
+        """Whether the child was killed; one that ends in any other way but well fails the test."""
+        sys.stdout.flush()
+        sys.stderr.flush()
         pid = os.fork()
         if pid == 0:
             code = 70
@@ -99,11 +107,21 @@ class Crashes:
             except BaseException:
                 traceback.print_exc()
             finally:
-                sys.stdout.flush()
                 sys.stderr.flush()
                 os._exit(code)
         _, status = os.waitpid(pid, 0)
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
-            return signal.SIGKILL
+            return True
         assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, f"the child ended with status {status}"
-        return 0
+        return False
+
+
+def _places(trace: Path) -> list[Place]:
+    """The failpoints of one process in order, each with the position that the last append before it had reached."""
+    found: list[Place] = []
+    position = 0
+    for line in trace.read_text().splitlines():
+        _, kind, *detail = line.split(" ")
+        position = int(detail[0]) if detail else position
+        found.append((kind, position))
+    return found

@@ -5,8 +5,6 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.sync.repos import Repo, new_repo
-
 from headway.adapters.clones import GitClones
 from headway.adapters.local_executor import LocalExecutor
 from headway.adapters.memory_blobs import MemoryBlobs
@@ -16,6 +14,7 @@ from headway.core.ports.executor import Command, Executor, Outcome
 from headway.validate.known import KnownResults
 from headway.validate.suite_run import Ports
 from headway.validate.tier_ladder import ChangeToCheck, L1Answer, check_change
+from tests.sync.repos import Repo, new_repo
 
 RUNNER = """
 import pathlib, sys, traceback, xml.sax.saxutils as sax

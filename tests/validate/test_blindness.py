@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.validate.suites import ENGINE, FILES, L1, RUNNER, Fork, new_fork
 
 from headway.core.config import L1Config, StepConfig
 from headway.core.events_validate import L1Proven
 from headway.core.gates import NotDecided, Passed, Refused
 from headway.core.reasons import Reason
 from headway.validate.known_bad import LANGUAGES, mutants, targets
+from tests.validate.suites import ENGINE, FILES, L1, RUNNER, Fork, new_fork
 
 SRC_LAYOUT: dict[str, str | bytes | None] = {
     "engine/__init__.py": None,

@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.validate.suites import CHECKS, FILES, L1, TEST, Fork, new_fork
 
 from headway.core.config import L1Config, StepConfig
 from headway.core.events_validate import OwnerTouched
 from headway.core.gates import Passed, Refused
 from headway.core.reasons import Reason
 from headway.core.testid import TestId
+from tests.validate.suites import CHECKS, FILES, L1, TEST, Fork, new_fork
 
 SHELL = "import os\ndef test_reaches_out(): os.system({line!r}); print('tried')\n"
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from tests.validate.suites import CHECKS, ENGINE, L1, TEST, new_fork
 
 from headway.core.config import L1Config, StepConfig
 from headway.core.errors import HeadwayError
@@ -11,6 +10,7 @@ from headway.core.events_validate import L1Judged, L1Proven, SuiteRan
 from headway.core.gates import NotDecided, Passed, Refused
 from headway.core.names import Sha
 from headway.core.reasons import Reason
+from tests.validate.suites import CHECKS, ENGINE, L1, TEST, new_fork
 
 
 def test_a_green_change_passes_and_its_base_is_not_run(tmp_path: Path) -> None:

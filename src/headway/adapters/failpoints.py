@@ -23,14 +23,17 @@ class Failpoints:
         """The process's one counter: a verb that opens its state twice must not begin to count anew."""
         return _of_process(os.getpid(), int(env.get("HEADWAY_FAILPOINT", "0")), env.get("HEADWAY_FAILPOINT_LOG", ""))
 
-    def hit(self, name: str) -> None:
-        """Pass the place `name` (`append.before`, `blob.renamed`, `git.update-ref.after`, …)."""
+    def hit(self, name: str, detail: str = "") -> None:
+        """Pass the place `name` (`append.before`, `blob.rename.after`, `git.update-ref.after`, …).
+
+        `detail` only goes into the trace: where in the log an append stands.
+        """
         if not self._kill_at and self._trace is None:
             return
         self._passed += 1
         if self._trace is not None:
             with self._trace.open("a") as file:
-                file.write(f"{self._passed} {name}\n")
+                file.write(f"{self._passed} {name} {detail}".rstrip() + "\n")
         if self._passed == self._kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 

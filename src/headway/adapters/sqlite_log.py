@@ -86,7 +86,7 @@ class SqliteLog:
             added = self._insert(writes)
         if added:
             self._tail.write(added[-1].position, added[-1].hash)
-        self._failpoints.hit("append.after")
+        self._failpoints.hit("append.after", str(added[-1].position) if added else "")
         return added
 
     def read(self, stream: StreamId, after: int = 0) -> Iterator[Record]:

@@ -1,0 +1,87 @@
+"""Killed anywhere, a run that is started again ends as if nobody had disturbed it, and nothing happens twice.
+
+Each scenario is cut at every failpoint: most in chains (a restarted process is killed again), one in ten alone.
+`make soak` kills at each one alone, and at random.
+"""
+
+import os
+import random
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from tests.kill.crash import Crashes, Place, Scenario
+from tests.kill.sync_scenario import SYNC, TRUTH, dispositions
+
+STRIDE = 9
+SCENARIOS = {"sync": SYNC}
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one of the two workers does: its chains, and its kills that stay alone."""
+
+    scenario: str
+    folder: Path
+    chains: tuple[int, ...]
+    alone: tuple[int, ...]
+
+
+def work(share: Share) -> tuple[set[Place], list[str]]:
+    """(places where a process was killed, what came out unequal)."""
+    crashes = Crashes(SCENARIOS[share.scenario], share.folder)
+    trials = [(f"chain {first}", crashes.chain(first, STRIDE)) for first in share.chains]
+    trials += [(f"alone {number}", crashes.alone(number)) for number in share.alone]
+    killed = {death for _, trial in trials for death in trial.deaths}
+    return killed, [name for name, trial in trials if trial.picture != crashes.expected]
+
+
+def run_all(
+    scenario: Scenario, tmp_path: Path, chains: Iterable[int], alone: Iterable[int]
+) -> tuple[set[Place], list[str]]:
+    """Shares the trials between two processes; each has a copy of the world of its own."""
+    chains, alone = tuple(chains), tuple(alone)
+    shares = [Share(scenario.name, tmp_path / f"worker-{i}", chains[i::2], alone[i::2]) for i in (0, 1)]
+    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
+        results = list(pool.map(work, shares))
+    return set().union(*(killed for killed, _ in results)), [name for _, bad in results for name in bad]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+def test_a_kill_anywhere_changes_nothing(
+    scenario: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = Crashes(scenario, tmp_path / "whole")
+    count = len(whole.points)
+    killed, unequal = run_all(scenario, tmp_path, range(1, STRIDE + 1), range(5, count + 1, 10))
+    missed = {place: number for number, place in enumerate(whole.points, 1) if place not in killed}
+    also_killed, also_unequal = run_all(scenario, tmp_path / "missed", (), missed.values())
+    with capsys.disabled():
+        kinds = ", ".join(f"{n} {kind}" for kind, n in whole.kinds().most_common())
+        print(f"\n{scenario.name}: {count} failpoints ({kinds}); {len(missed)} that no chain reached were killed alone")
+    assert not unequal + also_unequal
+    assert set(whole.points) <= killed | also_killed
+
+
+def test_the_sync_scenario_has_every_disposition_and_each_is_the_right_one(tmp_path: Path) -> None:
+    crashes = Crashes(SYNC, tmp_path)
+    found = dispositions(tmp_path / "place")
+    assert crashes.points and sorted(found.values()) == sorted(truth.partition(":")[0] for truth in TRUTH.values())
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+def test_each_place_alone_and_at_random(scenario: Scenario, tmp_path: Path) -> None:
+    count = len(Crashes(scenario, tmp_path / "whole").points)
+    seed = int(os.environ.get("SOAK_SEED", random.randrange(10**6)))
+    print(f"seed {seed}")
+    dice = random.Random(seed)
+    numbers = [*range(1, count + 1), *(dice.randint(1, count) for _ in range(50))]
+    _, unequal = run_all(scenario, tmp_path, [], numbers)
+    assert not unequal, f"seed {seed}"
