@@ -16,6 +16,7 @@ from headway.core.errors import HeadwayError
 
 VERBS: dict[str, tuple[str, str]] = {
     # verb or group -> (module:typer app, one line for --help)
+    "demo": ("headway.cli.demo:app", "Watch all three verbs work on a small fork; two minutes, nothing needed."),
     "init": ("headway.cli.sync:init_app", "Begin to follow an upstream, in a checkout of the fork."),
     "sync": ("headway.cli.sync:app", "Take upstream's changes into the fork, each with one recorded answer."),
     "log": ("headway.cli.log:app", "Look at, prove, export and tidy the event log."),

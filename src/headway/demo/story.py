@@ -5,7 +5,6 @@ the folder is what the commands left there. This module only orders the steps; `
 """
 
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -142,11 +141,13 @@ def _tune(demo: Demo) -> None:
         demo.say("tune: could_not_run(no C compiler); install one (Debian: gcc) and run the demo again")
         return
     demo.say(f"tune: a short campaign on {TUNE_TASK}, searched without a model")
-    where = ("--dir", str(demo.campaign))
-    launch = ("tune", "run", TUNE_TASK, "--agent", "search", "--attempts", "12", "--seconds", "60", *where)
+    folder = str(demo.campaign)
+    limits = ("--attempts", "40", "--seconds", "60")
+    launch = ("tune", "run", TUNE_TASK, "--agent", "search", *limits, "--dir", folder)
     demo.killed(*launch, cwd=demo.folder, once=lambda: attempts_logged(demo.state) >= 3, what="after three attempts")
-    demo.headway("tune", "resume", *where, cwd=demo.folder)
-    demo.board = json.loads(demo.headway("tune", "show", *where, "--json", cwd=demo.folder))
+    demo.headway("tune", "resume", cwd=demo.folder)
+    demo.say(demo.headway("tune", "show", cwd=demo.folder))
+    demo.board = json.loads(demo.headway("tune", "show", "--json", cwd=demo.folder))
 
 
 def _wait_for(victim: Victim, once: Callable[[], bool], limit: float = 90.0) -> bool:
@@ -159,6 +160,12 @@ def _wait_for(victim: Victim, once: Callable[[], bool], limit: float = 90.0) -> 
     return False
 
 
+def _speedup(board: dict[str, Any]) -> dict[str, Any] | None:
+    """The incumbent's re-measured ratio; None where nothing was promoted."""
+    best = board.get("incumbent")
+    return None if best is None else {"ratio": best["ratio"], "interval": best["interval"]}
+
+
 def _account(demo: Demo, pair: Pair, seconds: float) -> dict[str, Any]:
     return {
         "schema": "headway.demo/1",
@@ -166,12 +173,11 @@ def _account(demo: Demo, pair: Pair, seconds: float) -> dict[str, Any]:
         "closed": demo.status["closed"],
         "resumed": demo.resumed and demo.kills > 0,
         "kills": demo.kills,
-        "speedup": demo.board.get("best") if demo.board else None,
+        "speedup": _speedup(demo.board),
         "could_not_run": demo.could_not_run,
         "seconds": round(seconds, 1),
         "fork": str(pair.fork),
         "upstream": str(pair.upstream),
         "log": str(demo.state / "log.sqlite3"),
         "state": str(demo.state),
-        "pid": os.getpid(),
     }
