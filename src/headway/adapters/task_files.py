@@ -61,6 +61,7 @@ class _Admission(_Table):
     headers: tuple[str, ...] = ()
     banned_imports: tuple[str, ...] = ()
     banned_calls: tuple[str, ...] = ()
+    torch: tuple[str, ...] | None = None
 
 
 class _Limits(_Table):
@@ -87,12 +88,17 @@ class _Floor(_Table):
 class _Case(_Table):
     name: Name
     sizes: dict[str, int]
+    small: dict[str, int] | None = None
     seeds: tuple[int, ...] = Field(min_length=1)
     regime: str = "normal"
     held_out: bool = False
     timed: bool = False
     protected: bool = False
     screen: bool = False
+
+
+class _Target(_Table):
+    arch: int = Field(default=90, ge=70)
 
 
 class _Knob(_Table):
@@ -118,6 +124,7 @@ class TaskFile(_Table):
     entry: _Entry
     files: _Files
     build: _Build = _Build()
+    target: _Target = _Target()
     tolerance: _Tolerance
     admission: _Admission = _Admission()
     limits: _Limits = _Limits()

@@ -71,7 +71,8 @@ def _rows(worker: Worker, chosen: list[Entry], pairs: int, say: Callable[[str], 
         found = seen[entry.id] = tried(result)
         row = row_of(entry, found, seen.get(entry.twin or ""))
         wanted = "accepted" if entry.kind == CONTROL else "stopped"
-        say(f"{'ok ' if row.ok else 'BAD'} {entry.id}: {found.verdict} {found.reason or ''} ({wanted} expected)")
+        why = "" if row.ok else f": {found.message}"
+        say(f"{'ok ' if row.ok else 'BAD'} {entry.id}: {found.verdict} {found.reason or ''} ({wanted} expected){why}")
         yield row
 
 

@@ -51,9 +51,12 @@ def check_source(source: str, rules: dict[str, Any], source_bytes: int) -> ast.M
         line = getattr(trouble, "lineno", 0)
         raise Refused("syntax", f"The candidate does not parse: {trouble} (line {line}).", "Correct it.") from None
     modules = {bound for _, bound, _ in imports_of(tree)}
+    kernels = {bound for name, bound, _ in imports_of(tree) if name.partition(".")[0] == "triton"}
     banned_calls = frozenset(str(name) for name in rules.get("banned_calls", []))
+    if "torch" in rules and (found := _torch_computes(tree, frozenset(rules["torch"]))):
+        raise Refused("banned_call", found, "Let a Triton kernel of yours do it; torch may only make tensors.")
     for node in ast.walk(tree):
-        if what := _offence(node, modules, banned_calls):
+        if what := _offence(node, modules, kernels, banned_calls):
             raise Refused("banned_call", f"Line {getattr(node, 'lineno', 0)}: {what}.", ADVICE)
     return tree
 
@@ -69,11 +72,11 @@ def imports_of(tree: ast.Module) -> Iterator[tuple[str, str, bool]]:
                 yield "." * node.level + (node.module or ""), alias.asname or alias.name, True
 
 
-def _offence(node: ast.AST, modules: set[str], banned_calls: frozenset[str]) -> str:
+def _offence(node: ast.AST, modules: set[str], kernels: set[str], banned_calls: frozenset[str]) -> str:
     if isinstance(node, ast.Name):
         return f"{node.id} is not for candidates" if node.id in BUILTINS or _odd_dunder(node.id) else ""
     if isinstance(node, ast.Attribute):
-        return _attribute(node, modules)
+        return _attribute(node, modules, kernels)
     if isinstance(node, ast.Call):
         return _call(node, banned_calls)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -86,7 +89,8 @@ def _offence(node: ast.AST, modules: set[str], banned_calls: frozenset[str]) -> 
     return ""
 
 
-def _attribute(node: ast.Attribute, modules: set[str]) -> str:
+def _attribute(node: ast.Attribute, modules: set[str], kernels: set[str]) -> str:
+    """`kernels`: names bound to Triton, whose `load` reads the device's memory and no file."""
     name = node.attr
     if name in MODULES | FRAMES or _odd_dunder(name):
         return f"the attribute {name} reaches where no candidate goes"
@@ -94,7 +98,11 @@ def _attribute(node: ast.Attribute, modules: set[str]) -> str:
     if root in modules:
         if not isinstance(node.ctx, ast.Load):
             return f"{ast.unparse(node)} changes a module"
-        if name in FILES or name.startswith("_"):
+        if (
+            name.startswith("_")
+            or (name in FILES and name not in ("load", "dump"))
+            or (name == "load" and root in ("np", "numpy", "torch"))
+        ):
             return f"{ast.unparse(node)} is not for candidates"
     return f"{name} writes or reads a file" if name in {"tofile", "dump"} else ""
 
@@ -114,6 +122,36 @@ def _call(node: ast.Call, banned_calls: frozenset[str]) -> str:
             if part in BUILTINS | MODULES | FRAMES | FILES or _odd_dunder(part):
                 return f"{function} of {part}"
     return ""
+
+
+TENSOR_METHODS = frozenset(
+    {"matmul", "mm", "bmm", "addmm", "baddbmm", "softmax", "log_softmax", "einsum", "cumsum", "cumprod", "logsumexp",
+     "exp", "exp_", "mul", "mul_", "add", "add_", "div", "div_", "sub", "sub_", "sum", "mean", "max", "amax", "relu",
+     "sigmoid", "tanh", "copy_", "scatter_add_", "index_add_", "addcmul_", "where", "tensordot", "dot", "mv", "conv1d"}
+)  # fmt: skip
+
+
+def _torch_computes(tree: ast.Module, allowed: frozenset[str]) -> str:
+    """The first place outside kernels where torch would compute: a function not on the list, a method, an operator."""
+    torch = {bound for name, bound, _ in imports_of(tree) if name.partition(".")[0] == "torch"}
+    kernels = {id(inner) for node in ast.walk(tree) if _is_kernel(node) for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in kernels:
+            continue
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _root(node) in torch:
+            path = ast.unparse(node).partition(".")[2]
+            if path not in allowed and not any(one.startswith(path + ".") for one in allowed):
+                return f"Line {node.lineno}: torch.{path} is not on the task's list."
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in TENSOR_METHODS:
+            return f"Line {node.lineno}: .{node.func.attr}() would let torch compute."
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            return f"Line {node.lineno}: @ would let torch compute."
+    return ""
+
+
+def _is_kernel(node: ast.AST) -> bool:
+    """A function whose decorators name `jit`: its body is Triton's, not Python's."""
+    return isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(one) for one in node.decorator_list)
 
 
 def _root(node: ast.expr) -> str:

@@ -21,6 +21,11 @@ DENIED_EVENTS = frozenset(
         "cpython.run_command", "webbrowser.open", "fcntl.fcntl", "fcntl.ioctl", "glob.glob",
     }
 )  # fmt: skip
+FOR_FRAMEWORKS = frozenset(
+    {"os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.kill", "os.killpg",
+     "subprocess.Popen", "sys.setprofile", "sys.settrace", "gc.get_objects", "gc.get_referrers", "os.listdir"}
+)  # fmt: skip
+"""Where torch and triton run, they read files, load libraries and look at frames themselves."""
 DENIED_PREFIXES = ("socket.", "ctypes.", "winreg.", "ftplib.", "http.", "urllib.", "smtplib.", "tempfile.", "sqlite3.")
 NO_BUILTINS = ("open", "exec", "eval", "compile", "input", "breakpoint", "exit", "quit", "help", "globals", "locals")
 
@@ -32,10 +37,12 @@ class Offence(PermissionError):
 class Guard:
     """Arms and disarms the hook around candidate code and collects what it saw."""
 
-    def __init__(self, allowed_imports: frozenset[str], absent: frozenset[str]) -> None:
+    def __init__(self, allowed_imports: frozenset[str], absent: frozenset[str], framework: bool = False) -> None:
         self.offences: list[str] = []
         self._allowed = allowed_imports
         self._absent = absent
+        self._events = FOR_FRAMEWORKS if framework else DENIED_EVENTS
+        self._prefixes = ("socket.",) if framework else DENIED_PREFIXES
         self._armed = False
         self._import = builtins.__import__
         sys.addaudithook(self._hook)
@@ -47,7 +54,7 @@ class Guard:
         self._armed = False
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not self._armed or not (event in DENIED_EVENTS or event.startswith(DENIED_PREFIXES)):
+        if not self._armed or not (event in self._events or event.startswith(self._prefixes)):
             return
         if event in ("object.__setattr__", "object.__delattr__") and arguments[1] != "__code__":
             return  # dataclasses sets __doc__ and the like

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from . import machine, proof
+from . import estimate, machine, proof
 from .admission import check_source, imports_of
 from .build import Builder
 from .calls import Candidate, Problem
@@ -22,6 +22,7 @@ from .jobs import Case, Job, Task
 from .measure import Timed, calls_per_bracket, measure
 from .oracle import Errors, Reference, Tolerance, worst
 from .pool import room
+from .ptx import Assembler
 from .refusals import CouldNotRun, Refused
 from .session import Session
 
@@ -35,12 +36,14 @@ class Judge:
     def __init__(self) -> None:
         self.builder = Builder()
         self._tolerances: dict[str, dict[str, Tolerance]] = {}
-        self._spare: list[Session] = []
+        self._spare: dict[str, list[Session]] = {}
+        self._assembled: dict[str, list[dict[str, Any]]] = {}
+        self._assembler: Assembler | None = None
         self._started = 0
 
     def evaluate(self, job: Job) -> dict[str, Any]:
         """Facts of one job as `results/<key>.json` holds them. Raises nothing that the candidate can cause."""
-        trip = _Trip(self, job)
+        trip = _Estimate(self, job) if job.task.kind == "triton" else _Trip(self, job)
         try:
             trip.prepare()
             trip.check_all_cases()
@@ -61,24 +64,40 @@ class Judge:
             return trip.result("could_not_run", told)
         finally:
             trip.close()
-            self.reserve(2)
+            for way, count in (("compile", 1), ("interpret", 1)) if job.task.kind == "triton" else (("", 2),):
+                self.reserve(count, way)
 
-    def reserve(self, count: int) -> None:
-        """Start processes ahead of need: they import numpy while the judge writes its result."""
-        while len(self._spare) < count:
+    def reserve(self, count: int, way: str = "") -> None:
+        """Start processes ahead of need: they import numpy (or torch) while the judge does something else."""
+        spare = self._spare.setdefault(way, [])
+        while len(spare) < count:
             self._started += 1
-            self._spare.append(Session(self._started))
+            spare.append(Session(self._started, way))
 
-    def session(self, preload: list[str]) -> Session:
+    def session(self, preload: list[str], triton: str = "") -> Session:
         """A fresh, closed process that has never seen a candidate."""
-        self.reserve(1)
-        session = self._spare.pop(0)
+        self.reserve(1, triton)
+        session = self._spare[triton].pop(0)
         try:
             session.enter(preload)
         except BaseException:
             session.close()
             raise
         return session
+
+    def assembled(self, key: str, make: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """A source's kernels by task, source and mode: a rival is compiled once, not at every attempt."""
+        if key not in self._assembled:
+            if len(self._assembled) > 64:
+                self._assembled.clear()
+            self._assembled[key] = make()
+        return self._assembled[key]
+
+    def assembler(self) -> Assembler:
+        """One for all jobs: kernels that were assembled once are known."""
+        if self._assembler is None:
+            self._assembler = Assembler()
+        return self._assembler
 
     def tolerances(self, task: Task, reference: Reference, load: Callable[[str], Candidate]) -> dict[str, Tolerance]:
         """By case name; measured once per task from its baseline's own errors, after the task proved itself."""
@@ -92,7 +111,7 @@ class Judge:
 
     def close(self) -> None:
         """End every process of this judge."""
-        for session in self._spare:
+        for session in (one for spare in self._spare.values() for one in spare):
             session.close()
         self._spare.clear()
 
@@ -110,6 +129,9 @@ def baseline_source(task: Task) -> str:
 class _Trip:
     """One job under way: what it has learnt, and what must be closed."""
 
+    _way = ""
+    _estimate = False
+
     def __init__(self, judge: Judge, job: Job) -> None:
         self._judge, self._job, self._task = judge, job, job.task
         self._began = time.monotonic()
@@ -122,13 +144,15 @@ class _Trip:
         self._rates: dict[str, float] = {}
         self._output = ""
         self._layers: list[str] = []
+        self._reference = Reference(self._task)
+        self._pool_bytes = POOL_LEAST
+        self._compile: dict[str, Any] = {}
 
     # --- steps of the story
 
     def prepare(self) -> None:
         """Load the task, prove it once, build, and bring the candidate in."""
         job, task = self._job, self._task
-        self._reference = Reference(task)
         self._pool_bytes = max(POOL_LEAST, 3 * max(self._room(case) for case in task.cases))
         self._tolerance = self._judge.tolerances(task, self._reference, self._load)
         self._ours = self._load(baseline_source(task) if job.mode == "baseline" else job.candidate)
@@ -172,13 +196,14 @@ class _Trip:
 
     # --- parts
 
-    def _load(self, source: str) -> Candidate:
+    def _load(self, source: str, triton: str = "") -> Candidate:
         start = time.monotonic()
         task = self._task
         library = self._judge.builder.library(task, source) if task.kind == "cpu-c" else None
         absent = _absent_imports(task, source) if library is None else []
         self._seconds["compile"] += time.monotonic() - start
-        session = self._judge.session([str(one) for one in task.raw.get("admission", {}).get("imports", [])])
+        preload = [str(one) for one in task.raw.get("admission", {}).get("imports", [])]
+        session = self._judge.session(preload, triton or self._way)
         self._layers = session.layers
         candidate = Candidate(task, self._reference, session, int.from_bytes(os.urandom(8), "little"))
         try:
@@ -260,13 +285,56 @@ class _Trip:
             "schema": "headway.worker-result/1", "key": self._job.key, "outcome": outcome, "refusal": refusal,
             "cases": self._cases,
             "samples": [_sample(one) for one in self._samples] if outcome == "measured" else [],
-            "estimate": False, "compile": {}, "profile": "", "sandbox": self._layers,
+            "estimate": self._estimate, "compile": self._compile, "profile": "", "sandbox": self._layers,
             "machine": {**machine.facts(), "salt": self._salt.hex()}, "seconds": seconds, "output": self._output,
         }  # fmt: skip
 
     def close(self) -> None:
         for one in self._open:
             one.session.close()
+
+
+class _Estimate(_Trip):
+    """A Triton job without a GPU: compiled for the target first, then interpreted; figures are static."""
+
+    _way = "interpret"
+    _estimate = True
+
+    def __init__(self, judge: Judge, job: Job) -> None:
+        super().__init__(judge, job)
+        self._full = self._task
+        self._task = self._task._replace(cases=tuple(estimate.small(case) for case in self._task.cases))
+        timed = [case for case in self._full.cases if case.timed]
+        self._timed = timed[:1] if job.mode == "screen" else timed
+        self._assembled: list[dict[str, Any]] = []
+
+    def prepare(self) -> None:
+        """What does not compile is not interpreted."""
+        source = baseline_source(self._task) if self._job.mode == "baseline" else self._job.candidate
+        self._assembled = self._kernels(source)
+        self._compile = {"estimate": True, "cases": self._assembled}
+        super().prepare()
+
+    def measure_timed_cases(self) -> None:
+        """The static figure of both sides."""
+        rival = baseline_source(self._task) if self._job.rival is None else self._job.rival
+        for case, ours, theirs in zip(self._timed, self._assembled, self._kernels(rival), strict=True):
+            self._samples.append(estimate.figures(case, ours, theirs, self._job.pairs))
+
+    def _kernels(self, source: str) -> list[dict[str, Any]]:
+        key = hashlib.sha256(f"{self._full.digest}/{len(self._timed)}/{source}".encode()).hexdigest()
+        return self._judge.assembled(key, lambda: self._compiled(source))
+
+    def _compiled(self, source: str) -> list[dict[str, Any]]:
+        start = time.monotonic()
+        candidate = self._load(source, "compile")
+        assembler = self._judge.assembler()
+        try:
+            return [estimate.compiled(candidate, self._full, case, assembler) for case in self._timed]
+        finally:
+            self._note_output(candidate.session)
+            candidate.session.close()
+            self._seconds["compile"] += time.monotonic() - start
 
 
 def _sample(timed: Timed) -> dict[str, Any]:

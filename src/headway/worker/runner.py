@@ -26,8 +26,9 @@ ALWAYS_LOADED = ("traceback", "linecache", "tokenize", "warnings", "encodings.la
 class Runner:
     """State of one candidate's process. Everything used around the clock is bound before the candidate exists."""
 
-    def __init__(self, sandbox: ModuleType, guard: ModuleType) -> None:
-        self._sandbox, self._guards = sandbox, guard
+    def __init__(self, sandbox: ModuleType, guard: ModuleType, triton: "ModuleType | None" = None) -> None:
+        self._sandbox, self._guards, self._triton = sandbox, guard, triton
+        self._launches: Any = None
         self._clock = time.thread_time_ns  # core time, like the books it is compared with
         self._entry: Any = None
         self._native = False
@@ -40,11 +41,8 @@ class Runner:
     def serve(self) -> None:
         """Answer orders until the judge closes the pipe."""
         orders: dict[str, Callable[..., dict[str, Any]]] = {
-            "enter": self.enter,
-            "ping": self.ping,
-            "load": self.load,
-            "call": self.call,
-        }
+            "enter": self.enter, "ping": self.ping, "load": self.load, "call": self.call, "compile": self.compile,
+        }  # fmt: skip
         while (order := _receive()) is not None:
             _send(orders[order.pop("do")](**order))
 
@@ -69,6 +67,8 @@ class Runner:
             importlib.import_module(name)
         for key in ("readable", "writable", "hidden"):
             plan[key] = tuple(plan[key])
+        if self._triton is not None:
+            self._launches = self._triton.warm(90)
         gc.collect()
         gc.freeze()  # what is loaded so far is never looked through again: no long collection falls into a timed call
         layers = self._sandbox.enter(self._sandbox.Plan(**plan))
@@ -82,11 +82,13 @@ class Runner:
         self._sandbox.limit_memory(memory)
         self._pool = mmap.mmap(POOL, pool)
         self._base = numpy.frombuffer(self._pool, dtype=numpy.uint8).ctypes.data
-        self._guard = self._guards.Guard(frozenset(allowed), frozenset(absent))
+        self._guard = self._guards.Guard(frozenset(allowed), frozenset(absent), self._triton is not None)
         try:
             if kind == "cpu-c":
                 self._load_library(entry, arguments)
             else:
+                if self._triton is not None:
+                    self._triton.known_to_inspect(source)
                 self._load_module(source, entry)
         except BaseException as trouble:  # a candidate may raise anything, SystemExit too
             return {"error": _told(trouble), "offences": self._guard.offences}
@@ -140,13 +142,35 @@ class Runner:
         except BaseException as trouble:
             guard.disarm()
             return {"error": _told(trouble), "ns": took, "offences": guard.offences}
-        outputs = [] if self._native else [_described(result) for result in results]
+        outputs = [] if self._native else [self._outputs(result) for result in results]
         return {"error": None, "ns": took, "outputs": outputs, "glimpses": glimpses, "offences": guard.offences}
 
     def _argument(self, one: dict[str, Any]) -> Any:
         if "value" in one:
             return one["value"]
-        return self._base + one["offset"] if self._native else self._view(**one)
+        if self._native:
+            return self._base + one["offset"]
+        return self._view(**one) if self._triton is None else self._triton.tensor_over(self._view(**one))
+
+    def _outputs(self, result: Any) -> list[dict[str, Any]]:
+        if self._triton is None:
+            return _described(result)
+        return [self._triton.described(one) for one in (result if type(result) is tuple else (result,))]
+
+    def compile(self, arch: int, args: list[dict[str, Any]]) -> dict[str, Any]:
+        """Call the candidate once with nothing to run on: its kernels as PTX for the target, and its launches."""
+        assert self._triton is not None
+        self._launches.aim(arch)
+        tensors = [one["value"] if "value" in one else self._triton.zeros(**one) for one in args]
+        self._guard.arm()
+        try:
+            self._entry(*tensors)
+        except BaseException as trouble:
+            self._guard.disarm()
+            return {"error": _told(trouble), "offences": self._guard.offences}
+        self._guard.disarm()
+        told = {"kernels": self._launches.kernels, "launches": self._launches.noted}
+        return {"error": None, "offences": self._guard.offences, **told}
 
     def _view(self, offset: int, shape: list[int], dtype: str) -> Any:
         """The same place and shape gives the same object, so that refilling in place is refilling in place."""

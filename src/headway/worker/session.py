@@ -30,7 +30,7 @@ START = (
     "m={}\n"
     "for n,t in json.loads(b).items():\n"
     "    m[n]=types.ModuleType('runner_'+n); exec(compile(t,'<runner '+n+'>','exec'),m[n].__dict__)\n"
-    "m['runner'].Runner(m['sandbox'],m['guard']).serve()\n"
+    "m['runner'].Runner(m['sandbox'],m['guard'],m.get('triton_runner')).serve()\n"
 )
 PROGRAM = ("sandbox", "guard", "runner")
 ANSWER_BYTES = 4 << 20
@@ -52,22 +52,28 @@ class Answer(NamedTuple):
 class Session:
     """One runner. `layers` are in force once `__init__` returns; every wait has a limit."""
 
-    def __init__(self, number: int) -> None:
-        """Start the process; it imports numpy by itself while the judge does something else."""
+    def __init__(self, number: int, triton: str = "") -> None:
+        """Start the process; it imports numpy by itself while the judge does something else.
+
+        `triton`: "" for CPU tasks, else `interpret` or `compile`: what Triton kernels are to be put through.
+        """
+        program = (*PROGRAM, "triton_runner") if triton else PROGRAM
+        self._framework = bool(triton)
         self.pool = Pool()
         self.output = bytearray()
         self.output_limit = 1 << 16
         self.layers: list[str] = []
         self._number = number
         self._code = os.memfd_create("program", 0)
-        os.write(self._code, json.dumps({name: _text(name) for name in PROGRAM}).encode())
+        os.write(self._code, json.dumps({name: _text(name) for name in program}).encode())
         orders, self._orders = os.pipe()
         self._answers, answers = os.pipe()
         self._words, words = os.pipe()
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-u", "-c", _descriptors(answers, self.pool.handle, self._code) + START],
             stdin=orders, stdout=words, stderr=words, pass_fds=(answers, self.pool.handle, self._code),
-            env=_environment(), cwd="/", start_new_session=True,
+            env={**_environment(), "TRITON_INTERPRET": "1" if triton == "interpret" else "0"}, cwd="/",
+            start_new_session=True,
         )  # fmt: skip
         for handle in (orders, answers, words):
             os.close(handle)
@@ -78,7 +84,10 @@ class Session:
         """Close the sandbox around it. Raises CouldNotRun if the judge cannot look into it afterwards."""
         root = os.geteuid() == 0
         uid = FIRST_UID + self._number % (LAST_UID - FIRST_UID) if root else None
-        plan = {"uid": uid, "threads": False, "readable": [], "writable": [], "hidden": HIDDEN}
+        # frameworks read their own files late; everything else was loaded before
+        readable = [sys.prefix, sys.base_prefix, "/usr", "/lib", "/lib64"] if self._framework else []
+        hidden = [one for one in HIDDEN if not any(place.startswith(one) for place in readable)]
+        plan = {"uid": uid, "threads": False, "readable": readable, "writable": [], "hidden": hidden}
         said = self.order({"do": "enter", "plan": plan, "preload": preload}, 60).said
         self.layers = said["layers"]
         if self.peek(said["address"], len(said["proof"]) // 2).hex() != said["proof"]:
