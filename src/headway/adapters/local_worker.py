@@ -1,6 +1,7 @@
 """The worker port on this machine: a spool folder of its own and one warm worker process that drains it."""
 
 import contextlib
+import os
 import shutil
 import subprocess
 import sys
@@ -21,11 +22,13 @@ MOST_STARTS = 5
 class LocalWorker:
     """Starts the worker at the first job, again if it dies, and ends it in `close`."""
 
-    def __init__(self, folder: Path | None = None, python: str = sys.executable, program: Path = PROGRAM) -> None:
+    def __init__(self, folder: Path | None = None, python: str | None = None, program: Path = PROGRAM) -> None:
+        """`python`: the interpreter that has numpy (and torch, triton); else HEADWAY_WORKER_PYTHON, else this one."""
         self._own = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="headway-worker-")) if folder is None else folder
         self._spool = SpoolWorker(self.folder)
-        self._argv = [python, str(program), "--spool", str(self.folder), "--wait", "--until-eof"]
+        interpreter = python or os.environ.get("HEADWAY_WORKER_PYTHON") or sys.executable
+        self._argv = [interpreter, str(program), "--spool", str(self.folder), "--wait", "--until-eof"]
         self._process: subprocess.Popen[bytes] | None = None
         self._said: IO[bytes] | None = None
         self._starts = 0

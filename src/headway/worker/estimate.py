@@ -4,6 +4,7 @@ The figure is a static one (instructions issued, over the target's schedulers, a
 shared memory allow), the same for candidate and rival; every result says `estimate`.
 """
 
+import math
 from typing import Any
 
 from .calls import Candidate
@@ -58,7 +59,7 @@ def compiled(candidate: Candidate, task: Task, case: Case, assembler: Assembler)
 def _seconds(kernel: dict[str, Any], grid: list[int]) -> float:
     warps = grid[0] * grid[1] * grid[2] * kernel["num_warps"]
     slots = sum(count * COST.get(name.partition(".")[0], 1.0) for name, count in kernel["instructions"].items())
-    return float(warps * slots) / (SCHEDULERS * HERTZ * max(occupancy(kernel), 1 / WARPS) ** 0.5)
+    return float(warps * slots) / (SCHEDULERS * HERTZ * math.sqrt(max(occupancy(kernel), 1 / WARPS)))
 
 
 def occupancy(kernel: dict[str, Any]) -> float:
