@@ -71,7 +71,7 @@ def speed_of(source: str) -> float:
     for line in source.splitlines():
         if line.startswith("speed_of "):
             width, depth = map(int, line.split()[1:])
-            return 0.6 + 0.2 * np.log2(width) + 0.3 * (1 - abs(depth - 5) / 5)
+            return float(0.6 + 0.2 * np.log2(width) + 0.3 * max(1 - abs(depth - 5) / 5, 0))
     return directive(source, "speed", 1.0)
 
 

@@ -21,7 +21,8 @@ STARTUP = 24
 REFUSED_VALUE = log(0.02)
 """What a trial without a speed counts as: worse than anything that runs."""
 MOST_ASKS = 8
-"""How often TPE may repeat what was tried before an untried combination is drawn at random."""
+"""How often TPE may repeat what was tried. Then one of the fastest is varied in one knob, and where that was tried too, an untried one is drawn at random."""
+FASTEST = 5
 MOST_DRAWS = 10_000
 
 Values = dict[str, int | str]
@@ -48,7 +49,9 @@ class SearchAgent:
         if len(tried) >= space_size(knobs):
             return NoProposal("exhausted", "Every combination of the declared knobs was tried.")
         seed = (int(request.facts["seed"]) * 1_000_003 + int(request.facts["call"])) % 2**32
-        values = self._asked(trials, tried, seed) or _drawn(knobs, tried, random.Random(seed))
+        chance = random.Random(seed)
+        values = self._asked(trials, tried, seed) or _beside_the_best(knobs, trials, tried, chance)
+        values = values or _drawn(knobs, tried, chance)
         return Proposal(
             files={self._task.candidate_file: fill(self._task.template, values)},
             hypothesis=hypothesis(knobs, values),
@@ -121,6 +124,21 @@ def _values(knobs: Sequence[Knob], params: Mapping[str, Any]) -> Values:
 
 def _key(knobs: Sequence[Knob], values: Mapping[str, int | str]) -> tuple[int | str, ...]:
     return tuple(values.get(knob.name, "") for knob in knobs)
+
+
+def _beside_the_best(
+    knobs: Sequence[Knob], trials: Trials, tried: set[tuple[int | str, ...]], chance: random.Random
+) -> Values | None:
+    """One of the fastest with one knob changed; None if all of those were tried."""
+    fastest = sorted((t for t in trials if t[1] is not None), key=lambda t: -(t[1] or 0))[:FASTEST]
+    near = [
+        changed
+        for values, _ in fastest
+        for knob in knobs
+        for value in knob.values
+        if _key(knobs, changed := {**values, knob.name: value}) not in tried
+    ]
+    return chance.choice(near) if near else None
 
 
 def _drawn(knobs: Sequence[Knob], tried: set[tuple[int | str, ...]], chance: random.Random) -> Values:
