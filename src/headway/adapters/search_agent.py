@@ -21,7 +21,8 @@ STARTUP = 24
 REFUSED_VALUE = log(0.02)
 """What a trial without a speed counts as: worse than anything that runs."""
 MOST_ASKS = 8
-"""How often TPE may repeat what was tried. Then one of the fastest is varied in one knob, and where that was tried too, an untried one is drawn at random."""
+"""How often TPE may repeat what was tried. Then one of the fastest is varied in one knob, and where that was tried too,
+an untried combination is drawn at random."""
 FASTEST = 5
 MOST_DRAWS = 10_000
 

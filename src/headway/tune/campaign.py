@@ -77,6 +77,11 @@ class Start:
     agent_args: dict[str, str] = field(default_factory=dict)
 
 
+def check_start(task: Task, start: Start) -> None:
+    """Raises HeadwayError for what could not be begun, before anything is created."""
+    Renderer(task, goal_block(task), lambda _: "", start.context_budget)
+
+
 def open_campaign(log: EventLog, blobs: BlobStore, campaign_id: str, task: Task, start: Start) -> None:
     """Pin the goal and the rules: the first append of the stream. Raises StaleWrite if the campaign exists."""
     goal = goal_block(task)

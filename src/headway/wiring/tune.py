@@ -113,6 +113,7 @@ def begin(task_name: str, options: RunOptions, folder: Path | None, state: Path 
         "campaign",
         args,
     )
+    campaigns.check_start(task, start)
     with open_state(place.state) as opened, opened.lock():
         campaigns.open_campaign(opened.log, opened.blobs, place.id, task, start)
     return place
