@@ -1,13 +1,16 @@
 """A stand-in for Gluon that runs a kernel's text on CPU tensors, one program after another, in program order.
 
 Gluon has no interpreter.  Its kernels are Python all the same: with tensors for registers and shared memory, copies
-that happen at once and products in fp32, the arithmetic of a kernel can be followed on a CPU, roundings included.  What
-this cannot see is what order hides: races, barriers, layouts, alignment.
+that happen at once and products in fp32, the arithmetic of a kernel can be followed on a CPU, roundings included.
+Specialised warps are threads, and memory barriers count arrivals and bytes, so a wrong count or parity stops the run.
+What this cannot see: races inside a warp group, layouts, alignment.
 """
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from threading import Condition
 from types import ModuleType, SimpleNamespace
 
 import torch
@@ -53,6 +56,48 @@ class Shared:
         self.data.copy_(value)
 
 
+class Barriers:
+    """Memory barriers by address: a phase ends when all have arrived and all expected bytes are there."""
+
+    def __init__(self):
+        self.state, self.changed = {}, Condition()
+
+    def init(self, bar, count):
+        self.state[bar.data.data_ptr()] = {"count": count, "missing": count, "bytes": 0, "phase": 0}
+
+    def _update(self, bar, arrivals, size):
+        with self.changed:
+            state = self.state[bar.data.data_ptr()]
+            state["missing"] -= arrivals
+            state["bytes"] += size
+            assert state["missing"] >= 0
+            if state["missing"] == 0 and state["bytes"] == 0:
+                state["phase"] ^= 1
+                state["missing"] = state["count"]
+                self.changed.notify_all()
+
+    def expect(self, bar, size, pred=True):
+        if pred:
+            self._update(bar, 1, size)
+
+    def arrive(self, bar, count=1):
+        self._update(bar, count, 0)
+
+    def wait(self, bar, parity, pred=True):
+        if pred:
+            with self.changed:
+                state = self.state[bar.data.data_ptr()]
+                assert self.changed.wait_for(lambda: state["phase"] != int(parity), timeout=60), "nobody arrives"
+
+    def fetch(self, box, at, bar, target, pred=True):
+        if pred:
+            rows, cols = target.data.shape
+            part = box.matrix[int(at[0]) : int(at[0]) + rows, int(at[1]) : int(at[1]) + cols]
+            target.data.zero_()
+            target.data[: part.shape[0], : part.shape[1]] = part
+            self._update(bar, 0, -target.data.numel() * target.data.element_size())
+
+
 class Pointer:
     def __init__(self, data, offset=0):
         self.data, self.offset = data.view(-1), offset
@@ -82,14 +127,6 @@ def _product(a, b, acc, use_acc=True, is_async=False):
     return acc + product if use_acc else product
 
 
-def _fetch(box, at, bar, target, pred=True):
-    if pred:
-        rows, cols = target.data.shape
-        part = box.matrix[int(at[0]) : int(at[0]) + rows, int(at[1]) : int(at[1]) + cols]
-        target.data.zero_()
-        target.data[: part.shape[0], : part.shape[1]] = part
-
-
 def _put(box, at, source):
     rows, cols = source.data.shape
     part = box.matrix[int(at[0]) : int(at[0]) + rows, int(at[1]) : int(at[1]) + cols]
@@ -110,7 +147,14 @@ def _nothing(*args, **options):
     return None
 
 
+def _warp_specialize(functions, warps, registers):
+    with ThreadPoolExecutor(len(functions)) as pool:
+        for running in [pool.submit(function, *args) for function, args in functions]:
+            running.result()
+
+
 def _fakes(place):
+    barriers = Barriers()
     language = ModuleType("language")
     for name in ("float32", "bfloat16", "float16", "int32", "int64"):
         setattr(language, name, getattr(torch, name))
@@ -139,13 +183,18 @@ def _fakes(place):
         convert_layout=lambda x, layout: x,
         load=_load,
         store=_store,
+        warp_specialize=_warp_specialize,
     )
     hopper = ModuleType("hopper")
     hopper.tma = SimpleNamespace(
-        async_copy_global_to_shared=_fetch, async_copy_shared_to_global=_put, store_wait=_nothing
+        async_copy_global_to_shared=barriers.fetch, async_copy_shared_to_global=_put, store_wait=_nothing
     )
     hopper.mbarrier = SimpleNamespace(
-        MBarrierLayout=_nothing, init=_nothing, expect=_nothing, wait=_nothing, arrive=_nothing
+        MBarrierLayout=_nothing,
+        init=barriers.init,
+        expect=barriers.expect,
+        wait=barriers.wait,
+        arrive=barriers.arrive,
     )
     hopper.fence_async_shared = _nothing
     hopper.warpgroup_mma = _product
@@ -220,7 +269,7 @@ def forward(q, k, v, g, beta, state, bounds, *, raw=None, programs=3):
     for program in ((part, pair) for pair in range(len(sequences) * heads) for part in range(2)):
         place.program = program
         scan(
-            Box(ws), flat[3], Box(gamma), Box(o), Pointer(o), Pointer(state), Pointer(final), Pointer(seq_table),
-            heads, tokens, 0, HAS_STATE=True, STAGES=3, **flags,
+            Box(ws), Box(ws), Box(ws), flat[3], Box(gamma), Box(o), Pointer(o), Pointer(state), Pointer(final),
+            Pointer(seq_table), heads, tokens, 0, HAS_STATE=True, STAGES=3, **flags,
         )  # fmt: skip
     return o.view(1, tokens, heads, 128), final

@@ -24,6 +24,15 @@ TOLERANCE = {
 }
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Small tensors: more threads only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("regime", list(TOLERANCE))
 def test_every_regime(regime):
     case = make_case(1, 128, 2, regime, seed=3)
@@ -80,7 +89,8 @@ TILE = (
 )
 BOX = "tensordesc<bf16[{}, 64]," + TILE.format(128, 16) + ">"
 TYPES = {
-    **dict.fromkeys(["q_desc", "k_desc", "g_desc", "v_desc", "o_desc"], BOX.format(64)),
+    **dict.fromkeys(["q_desc", "k_desc", "g_desc", "v_desc", "o_desc", "ws_desc"], BOX.format(64)),
+    **{f"ws{rows}_desc": BOX.format(rows) for rows in (64, 128, 256)},
     "gamma_desc": "tensordesc<fp32[1, 128]," + TILE.format(0, 32) + ">",
     **dict.fromkeys(["gamma_ptr", "rate_ptr", "bias_ptr", "s0_ptr", "s_out_ptr"], "*fp32"),
     **dict.fromkeys(["beta_ptr", "o_ptr"], "*bf16"),
@@ -111,12 +121,11 @@ def test_compiles_for_hopper_without_spills_and_with_products_in_flight(kernel, 
 
     function = getattr(kernels_gluon, kernel)
     names = function.arg_names
-    types = TYPES | {"ws_desc": BOX.format(64 if kernel == "prep" else 256)}
     source = GluonASTSource(
         function,
-        {name: "constexpr" if name in flags else types[name] for name in names},
+        {name: "constexpr" if name in flags else TYPES[name] for name in names},
         {(names.index(name),): value for name, value in flags.items()},
-        {(n,): [["tt.divisibility", 16]] for n, name in enumerate(names) if types.get(name, "").startswith("*")},
+        {(n,): [["tt.divisibility", 16]] for n, name in enumerate(names) if TYPES.get(name, "").startswith("*")},
     )
     compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
     assert compiled.metadata.shared <= shared_limit

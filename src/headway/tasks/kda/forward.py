@@ -327,6 +327,8 @@ def _run_gluon(call: _Call) -> None:
         )
         kernels_gluon.scan[(2, seqs.count * call.heads)](
             boxes(ws, 256, 64),
+            boxes(ws, 128, 64),
+            boxes(ws, 64, 64),
             rows_of(call.v),
             boxes(gamma, 1, HEAD_DIM, vectors),
             rows_of(call.o),
@@ -387,6 +389,7 @@ def _run_triton(call: _Call) -> None:
         EXACT=exact,
         LP=dot_type,
         INV=tl.float16 if narrow else tl.float32,
+        PREC="tf32x3",
         num_warps=4,
     )
     kernels.scan[(2, seqs.count * call.heads)](
@@ -404,5 +407,7 @@ def _run_triton(call: _Call) -> None:
         HAS_STATE=call.initial_state is not None,
         BV=64,
         LP=dot_type,
+        PREC="tf32x3",
         num_warps=4,
+        num_stages=1 if dot_type is tl.float32 else 2,  # three stages of bf16 tiles exceed shared memory
     )

@@ -5,8 +5,9 @@ The same two steps and the same algebra as `kernels_gluon.py` (its text has the 
 Triton's interpreter on a CPU, takes fp32 inputs, and with EXACT needs no bound on the gates.
 
 Dots take operands of type LP (bf16; fp32 for fp32 inputs, and in the interpreter, whose bf16 dot is wrong in the
-releases up to 3.9).  Gates enter dots as 0/1/-1 mask times gate: exact in bf16 for bf16 gates, and for fp32 gates with
-SPLIT, where a gate is the sum of two bf16 numbers.
+releases up to 3.9); PREC is the input precision of an fp32 dot: three tf32 products, fp32's accuracy without its
+unrolled multiply-adds, which take minutes to compile.  Gates enter dots as 0/1/-1 mask times gate: exact in bf16 for
+bf16 gates, and for fp32 gates with SPLIT, where a gate is the sum of two bf16 numbers.
 """
 
 import triton
@@ -31,11 +32,11 @@ def _log_gates(x, rate, bias, lower_bound, rows_valid, GATE: tl.constexpr):
 
 
 @triton.jit
-def _sum(mask, high, low, SPLIT: tl.constexpr):
+def _sum(mask, high, low, SPLIT: tl.constexpr, PREC: tl.constexpr):
     """mask @ gates, fp32."""
-    total = tl.dot(mask, high, input_precision="ieee")
+    total = tl.dot(mask, high, input_precision=PREC)
     if SPLIT:
-        total = tl.dot(mask, low, acc=total, input_precision="ieee")
+        total = tl.dot(mask, low, acc=total, input_precision=PREC)
     return total
 
 
@@ -76,6 +77,7 @@ def prep(
     EXACT: tl.constexpr,
     LP: tl.constexpr,
     INV: tl.constexpr,
+    PREC: tl.constexpr,
 ):
     """Reduce one (chunk, head) to the workspace; grid (chunks of all sequences * heads,).
 
@@ -122,16 +124,16 @@ def prep(
             # Blocks of 16 x 16 below the diagonal: split at the last token before the row's block, both factors <= 1.
             for b in tl.static_range(1, 4):
                 edge = 16 * b
-                left = tl.exp2(_sum(upto - (j < edge).to(LP) * (i >= edge).to(LP), high, low, SPLIT) * LOG2E)
-                right = tl.exp2(_sum(((j > i) & (j < edge)).to(LP), high, low, SPLIT) * LOG2E)
+                left = tl.exp2(_sum(upto - (j < edge).to(LP) * (i >= edge).to(LP), high, low, SPLIT, PREC) * LOG2E)
+                right = tl.exp2(_sum(((j > i) & (j < edge)).to(LP), high, low, SPLIT, PREC) * LOG2E)
                 right = tl.trans(tl.where(i < edge, k * right, 0.0).to(LP))
                 rows = (i >> 4) == b
-                r = tl.dot(tl.where(rows, k * left, 0.0).to(LP), right, acc=r, input_precision="ieee")
-                p = tl.dot(tl.where(rows, q * left, 0.0).to(LP), right, acc=p, input_precision="ieee")
+                r = tl.dot(tl.where(rows, k * left, 0.0).to(LP), right, acc=r, input_precision=PREC)
+                p = tl.dot(tl.where(rows, q * left, 0.0).to(LP), right, acc=p, input_precision=PREC)
             # Blocks on the diagonal: element by element, one column of every block at a time.
             for s in range(16):
                 col = (i >> 4 << 4) + s
-                decay = tl.exp2(_sum(((j > col) & (j <= i)).to(LP), high, low, SPLIT) * LOG2E)
+                decay = tl.exp2(_sum(((j > col) & (j <= i)).to(LP), high, low, SPLIT, PREC) * LOG2E)
                 at_col = (row + col).to(tl.int64) * (heads * 128) + head * 128 + c * 64 + j
                 k_col = tl.load(k_ptr + at_col, mask=col < valid, other=0.0).to(tl.float32) * decay
                 here = (j == col) & (j <= i)
@@ -139,17 +141,17 @@ def prep(
                 p += tl.where(here, tl.sum(q * k_col, 1)[:, None], 0.0)
         else:
             # Split at the middle of the column's half chunk; `kernels_gluon.py` says why and what the shifts do.
-            half = _sum(upto - (j <= (i >> 5 << 5) + 15).to(LP), high, low, SPLIT) * LOG2E
-            cross = _sum(upto - (j <= 15).to(LP), high, low, SPLIT) * LOG2E
+            half = _sum(upto - (j <= (i >> 5 << 5) + 15).to(LP), high, low, SPLIT, PREC) * LOG2E
+            cross = _sum(upto - (j <= 15).to(LP), high, low, SPLIT, PREC) * LOG2E
             right = k * tl.exp2(2.0 - half)
             right_first = tl.trans(tl.where(first, right, 0.0).to(LP))
             right_second = tl.trans(tl.where(first, 0.0, right).to(LP))
             left = tl.where(first, 0.0, tl.exp2(half))
-            r = tl.dot((k * left).to(LP), right_second, acc=r, input_precision="ieee")
-            p = tl.dot((q * left).to(LP), right_second, acc=p, input_precision="ieee")
+            r = tl.dot((k * left).to(LP), right_second, acc=r, input_precision=PREC)
+            p = tl.dot((q * left).to(LP), right_second, acc=p, input_precision=PREC)
             left = tl.exp2(cross + 10.0)
-            r = tl.dot((k * left).to(LP), right_first, acc=r, input_precision="ieee")
-            p = tl.dot((q * left).to(LP), right_first, acc=p, input_precision="ieee")
+            r = tl.dot((k * left).to(LP), right_first, acc=r, input_precision=PREC)
+            p = tl.dot((q * left).to(LP), right_first, acc=p, input_precision=PREC)
     rk = tl.full([64], 1.0, tl.float32)
     rq = tl.full([64], 1.0, tl.float32) * scale
     if NORMALIZE:
@@ -169,8 +171,8 @@ def prep(
     a = minus_a.to(INV)
     for level in tl.static_range(1, 6):
         d = inverse.to(INV)
-        x = tl.dot(a, d, input_precision="ieee").to(INV)
-        inverse = tl.where((part >> level) == 1, tl.dot(d, x, input_precision="ieee"), inverse)
+        x = tl.dot(a, d, input_precision=PREC).to(INV)
+        inverse = tl.where((part >> level) == 1, tl.dot(d, x, input_precision=PREC), inverse)
     t1 = inverse * rk[:, None] * beta[None, :]
     tl.store(ws_ptr + 384 * 64 + tile, t1.to(LP))
     t1 = (t1 * -rk[None, :]).to(LP)
@@ -186,11 +188,11 @@ def prep(
         high = gate.to(LP)
         low = (gate - high.to(tl.float32)).to(LP)
         tl.store(gamma_ptr + work * 128 + c * 64 + t, tl.exp2(tl.sum(gate, 0) * LOG2E))
-        decay = tl.exp2(_sum(upto, high, low, SPLIT) * LOG2E)
+        decay = tl.exp2(_sum(upto, high, low, SPLIT, PREC) * LOG2E)
         tl.store(ws_ptr + (128 + c * 64) * 64 + tile, (q * decay * rq[:, None]).to(LP))
-        w = tl.dot(t1, (k * decay).to(LP), input_precision="ieee")
+        w = tl.dot(t1, (k * decay).to(LP), input_precision=PREC)
         tl.store(ws_ptr + c * 64 * 64 + tile, w.to(LP))
-        decay = tl.exp2(_sum((j > i).to(LP), high, low, SPLIT) * LOG2E)
+        decay = tl.exp2(_sum((j > i).to(LP), high, low, SPLIT, PREC) * LOG2E)
         tl.store(ws_ptr + (256 + c * 64) * 64 + tile, (k * decay).to(LP))
 
 
@@ -210,6 +212,7 @@ def scan(
     HAS_STATE: tl.constexpr,
     BV: tl.constexpr,
     LP: tl.constexpr,
+    PREC: tl.constexpr,
 ):
     """Carry the state of one (sequence, head) through its chunks, for BV of the 128 value columns.
 
@@ -245,17 +248,17 @@ def scan(
         v = tl.load(v_ptr + at, mask=in_rows, other=0.0).to(LP)
         b0 = s0.to(LP)
         b1 = s1.to(LP)
-        u = tl.dot(tl.load(ws + 384 * 64), v, input_precision="ieee")
-        u = tl.dot(tl.load(ws), b0, acc=u, input_precision="ieee")
-        u = tl.dot(tl.load(ws + 64 * 64), b1, acc=u, input_precision="ieee").to(LP)
-        o = tl.dot(tl.load(ws + 128 * 64), b0, input_precision="ieee")
-        o = tl.dot(tl.load(ws + 192 * 64), b1, acc=o, input_precision="ieee")
-        o = tl.dot(tl.load(ws + 448 * 64), u, acc=o, input_precision="ieee")
+        u = tl.dot(tl.load(ws + 384 * 64), v, input_precision=PREC)
+        u = tl.dot(tl.load(ws), b0, acc=u, input_precision=PREC)
+        u = tl.dot(tl.load(ws + 64 * 64), b1, acc=u, input_precision=PREC).to(LP)
+        o = tl.dot(tl.load(ws + 128 * 64), b0, input_precision=PREC)
+        o = tl.dot(tl.load(ws + 192 * 64), b1, acc=o, input_precision=PREC)
+        o = tl.dot(tl.load(ws + 448 * 64), u, acc=o, input_precision=PREC)
         tl.store(o_ptr + at, o.to(o_ptr.dtype.element_ty), mask=in_rows)
         gamma = gamma_ptr + work * 128 + d
         k0 = tl.trans(tl.load(ws + 256 * 64))
         k1 = tl.trans(tl.load(ws + 320 * 64))
-        s0 = tl.dot(k0, u, acc=s0 * tl.load(gamma)[:, None], input_precision="ieee")
-        s1 = tl.dot(k1, u, acc=s1 * tl.load(gamma + 64)[:, None], input_precision="ieee")
+        s0 = tl.dot(k0, u, acc=s0 * tl.load(gamma)[:, None], input_precision=PREC)
+        s1 = tl.dot(k1, u, acc=s1 * tl.load(gamma + 64)[:, None], input_precision=PREC)
     tl.store(s_out_ptr + state_at, s0)
     tl.store(s_out_ptr + state_at + 8192, s1)

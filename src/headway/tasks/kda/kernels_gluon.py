@@ -330,19 +330,16 @@ def prep(
         # others less of it, and squares are not negative, so the maximum is the sum.
         rk = gl.full([64], 1.0, fp32, ROW)
         rq = gl.full([64], 1.0, fp32, ROW) * scale
+        kk = gl.zeros([64, 8], fp32, ACC8)
+        qq = gl.zeros([64, 8], fp32, ACC8)
         if NORMALIZE:
             tail_rows = upto_tile.slice(56, 8, 0).permute((1, 0))
-            kk = gl.zeros([64, 8], fp32, ACC8)
-            qq = gl.zeros([64, 8], fp32, ACC8)
             for c in gl.static_range(2):
                 x = (k0 if c == 0 else k1).load(LEFT8)
                 kk = warpgroup_mma(_mul_bf16(x, x), tail_rows, kk, is_async=True)
                 x = (q0 if c == 0 else q1).load(LEFT8)
                 qq = warpgroup_mma(_mul_bf16(x, x), tail_rows, qq, is_async=True)
-            kk, qq = warpgroup_mma_wait(0, [kk, qq])
-            rk = gl.rsqrt(gl.convert_layout(gl.max(kk, 1), ROW) + 1e-6)
-            rq = gl.rsqrt(gl.convert_layout(gl.max(qq, 1), ROW) + 1e-6) * scale
-        log_rq = gl.log2(rq)[:, None]
+        log_rq = rq[:, None]
 
         # ---- 2. R and P, columns of the first and of the second half apart; Q, K and k exp(G) on the way
         r0 = gl.zeros([64, 32], fp32, ACC32)
@@ -355,7 +352,15 @@ def prep(
             g_tile = g0 if c == 0 else g1
             g_low = even if c == 0 else odd
             right = right0 if c == 0 else right1
-            half = warpgroup_mma_wait(0, [_gate_sum(half_mem.index(z), g_tile, g_low, zero, RAW)])
+            half = _gate_sum(half_mem.index(z), g_tile, g_low, zero, RAW)
+            if c == 0 and NORMALIZE:
+                half, kk, qq = warpgroup_mma_wait(0, [half, kk, qq])
+                rk = gl.rsqrt(gl.convert_layout(gl.max(kk, 1), ROW) + 1e-6)
+                rq = gl.rsqrt(gl.convert_layout(gl.max(qq, 1), ROW) + 1e-6) * scale
+            else:
+                half = warpgroup_mma_wait(0, [half])
+            if c == 0:
+                log_rq = gl.log2(rq)[:, None]
             cross = _gate_sum(cross_mem.index(z), g_tile, g_low, zero, RAW)
             half = gl.convert_layout(half, LEFT64) * LOG2E
             k_left = k_tile.load(LEFT64)
@@ -375,9 +380,7 @@ def prep(
             # Waiting before the next two products keeps fewer registers alive: with all four in flight the compiler
             # runs short of them and serialises every product of the kernel.
             r1, p1 = warpgroup_mma_wait(0, [r1, p1])
-            k_left = k_tile.load(LEFT64)
             r0 = warpgroup_mma(gl.convert_layout(_mul_bf16(k_left, decay), LEFT32), first_half, r0, is_async=True)
-            q_left = q_tile.load(LEFT64)
             p0 = warpgroup_mma(gl.convert_layout(_mul_bf16(q_left, decay), LEFT32), first_half, p0, is_async=True)
             upto_sum = _gate_sum(upto_tile, g_tile, g_low, zero, RAW)
             r0, p0, upto_sum = warpgroup_mma_wait(0, [r0, p0, upto_sum])
@@ -390,11 +393,11 @@ def prep(
                 mask=(i8 == 7) & (il == 7) & (j[None, :] >= 0),
             )
             decay = gl.convert_layout(decay_q.to(bf16), LEFT64)
-            q_tile.store(_mul_bf16(q_tile.load(LEFT64), decay))
-            right.store(_mul_bf16(k_tile.load(LEFT64), decay))
+            q_tile.store(_mul_bf16(q_left, decay))
+            right.store(_mul_bf16(k_left, decay))
             after_sum = warpgroup_mma_wait(0, [after_sum])
             decay = _exp2_bf16(gl.convert_layout(after_sum, LEFT64) * LOG2E)
-            k_tile.store(_mul_bf16(k_tile.load(LEFT64), decay))
+            k_tile.store(_mul_bf16(k_left, decay))
             fence_async_shared()
             tma.async_copy_shared_to_global(ws_desc, [work * 512 + 128 + c * 64, 0], q_tile)
             tma.async_copy_shared_to_global(ws_desc, [work * 512 + 256 + c * 64, 0], k_tile)
@@ -474,17 +477,170 @@ def prep(
 
 
 @gluon.jit
-def _load_step(ws_desc, v_desc, gamma_desc, work, row, col, bar, wq, kt, v, gamma, pred):
-    mbarrier.expect(bar, 9 * TILE_BYTES + 512, pred=pred)
-    tma.async_copy_global_to_shared(ws_desc, [work * 512, 0], bar, wq, pred=pred)
-    tma.async_copy_global_to_shared(v_desc, [row, col], bar, v, pred=pred)
-    tma.async_copy_global_to_shared(ws_desc, [work * 512 + 256, 0], bar, kt, pred=pred)
-    tma.async_copy_global_to_shared(gamma_desc, [work, 0], bar, gamma, pred=pred)
+def _fetch_steps(
+    ws256_desc,
+    ws128_desc,
+    ws64_desc,
+    v_desc,
+    gamma_desc,
+    start_bars,
+    state_bars,
+    end_bars,
+    free_bars,
+    t_mem,
+    v_mem,
+    wq_mem,
+    gamma_mem,
+    k_mem,
+    m_mem,
+    row0,
+    steps,
+    chunk0,
+    heads,
+    head,
+    col,
+    STAGES: gl.constexpr,
+):
+    """The warp that fetches the steps' tiles, in the order in which they are used, as soon as a stage is free."""
+    for n in range(steps):
+        at = n % STAGES
+        tile_row = ((chunk0 + n) * heads + head) * 512
+        mbarrier.wait(free_bars.index(at), ((n // STAGES) & 1) ^ 1)
+        bar = start_bars.index(at)
+        mbarrier.expect(bar, 2 * TILE_BYTES)
+        tma.async_copy_global_to_shared(v_desc, [row0 + n * 64, col], bar, v_mem.index(at))
+        tma.async_copy_global_to_shared(ws64_desc, [tile_row + 384, 0], bar, t_mem.index(at))
+        bar = state_bars.index(at)
+        mbarrier.expect(bar, 4 * TILE_BYTES + 512)
+        tma.async_copy_global_to_shared(ws256_desc, [tile_row, 0], bar, wq_mem.index(at))
+        tma.async_copy_global_to_shared(gamma_desc, [(chunk0 + n) * heads + head, 0], bar, gamma_mem.index(at))
+        bar = end_bars.index(at)
+        mbarrier.expect(bar, 3 * TILE_BYTES)
+        tma.async_copy_global_to_shared(ws128_desc, [tile_row + 256, 0], bar, k_mem.index(at))
+        tma.async_copy_global_to_shared(ws64_desc, [tile_row + 448, 0], bar, m_mem.index(at))
+
+
+@gluon.jit
+def _run_steps(
+    o_desc,
+    o_ptr,
+    s0_ptr,
+    s_out_ptr,
+    start_bars,
+    state_bars,
+    end_bars,
+    free_bars,
+    t_mem,
+    v_mem,
+    wq_mem,
+    gamma_mem,
+    k_mem,
+    m_mem,
+    o_mem,
+    row0,
+    length,
+    steps,
+    pair,
+    heads,
+    slice_v,
+    col,
+    TAIL: gl.constexpr,
+    HAS_STATE: gl.constexpr,
+    STAGES: gl.constexpr,
+):
+    """The four warps that compute."""
+    ACC: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
+    LEFT: gl.constexpr = gl.DotOperandLayout(0, ACC, 2)
+    COL: gl.constexpr = gl.SliceLayout(0, ACC)
+    bf16: gl.constexpr = gl.bfloat16
+    value = gl.arange(0, 64, gl.SliceLayout(1, ACC))[:, None]
+    key = gl.arange(0, 64, COL)[None, :]
+    state_at = pair.to(gl.int64) * 16384 + key * 128 + (slice_v * 64 + value)
+    zero = gl.zeros([64, 64], gl.float32, ACC)
+    if HAS_STATE:
+        s_first = gl.load(s0_ptr + state_at)
+        s_second = gl.load(s0_ptr + state_at + 8192)
+    else:
+        s_first = zero
+        s_second = zero
+
+    # T1 V of a step does not need the state: it is computed at the end of the step before.
+    mbarrier.wait(start_bars.index(0), 0, pred=steps > 0)
+    if TAIL:
+        if length < 64:
+            _zero_rows(v_mem.index(0), length, ACC)
+            fence_async_shared()
+    v = v_mem.index(0).permute((1, 0))
+    u = warpgroup_mma(v, t_mem.index(0).permute((1, 0)), zero, use_acc=False, is_async=True)
+    u = warpgroup_mma_wait(0, [u])
+    o = zero
+    for n in range(steps):
+        at = n % STAGES
+        parity = (n // STAGES) & 1
+        wq = wq_mem.index(at)
+        k = k_mem.index(at)
+        gamma = gamma_mem.index(at).reshape((128,))
+        # The state is scaled before the first product starts: an accumulator that other instructions write while
+        # products are in flight makes the compiler serialise all of them.
+        left_first = gl.convert_layout(s_first.to(bf16), LEFT)
+        left_second = gl.convert_layout(s_second.to(bf16), LEFT)
+        mbarrier.wait(state_bars.index(at), parity)
+        s_first = s_first * gamma.slice(0, 64, 0).load(COL)[None, :]
+        s_second = s_second * gamma.slice(64, 64, 0).load(COL)[None, :]
+        u = warpgroup_mma(left_first, wq.slice(0, 64, 0).permute((1, 0)), u, is_async=True)
+        u = warpgroup_mma(left_second, wq.slice(64, 64, 0).permute((1, 0)), u, is_async=True)
+        out = warpgroup_mma(left_first, wq.slice(128, 64, 0).permute((1, 0)), zero, use_acc=False, is_async=True)
+        out = warpgroup_mma(left_second, wq.slice(192, 64, 0).permute((1, 0)), out, is_async=True)
+        if n > 0:
+            # While they run, write the step before.  The barrier that this store needs also stands between the last
+            # use of that step's tiles by any warp and the word that their stage is free.
+            tma.store_wait(0)
+            o_mem.store(gl.permute(o.to(bf16), (1, 0)))
+            fence_async_shared()
+            tma.async_copy_shared_to_global(o_desc, [row0 + n * 64 - 64, col], o_mem)
+            mbarrier.arrive(free_bars.index((n + STAGES - 1) % STAGES), count=1)
+        left = gl.convert_layout(warpgroup_mma_wait(2, [u]).to(bf16), LEFT)
+        mbarrier.wait(end_bars.index(at), parity)
+        s_first = warpgroup_mma(left, k.slice(0, 64, 0), s_first, is_async=True)
+        s_second = warpgroup_mma(left, k.slice(64, 64, 0), s_second, is_async=True)
+        out = warpgroup_mma(left, m_mem.index(at).permute((1, 0)), out, is_async=True)
+        next_at = (n + 1) % STAGES
+        mbarrier.wait(start_bars.index(next_at), ((n + 1) // STAGES) & 1, pred=n + 1 < steps)
+        if TAIL:
+            if length - (n + 1) * 64 < 64:
+                _zero_rows(v_mem.index(next_at), length - (n + 1) * 64, ACC)
+                fence_async_shared()
+        # After the last step this reads a stale stage; nobody uses the result.
+        u = warpgroup_mma(
+            v_mem.index(next_at).permute((1, 0)),
+            t_mem.index(next_at).permute((1, 0)),
+            zero,
+            use_acc=False,
+            is_async=True,
+        )
+        s_first, s_second, o, u = warpgroup_mma_wait(0, [s_first, s_second, out, u])
+    tma.store_wait(0)
+    if steps > 0:
+        last_row = row0 + (steps - 1) * 64
+        if TAIL:
+            token = gl.arange(0, 64, COL)[None, :]
+            keep = (token < length - (steps - 1) * 64) & (value >= 0)
+            o_at = (last_row + token).to(gl.int64) * (heads * 128) + col + value
+            gl.store(o_ptr + o_at, o.to(bf16), mask=keep)
+        else:
+            o_mem.store(gl.permute(o.to(bf16), (1, 0)))
+            fence_async_shared()
+            tma.async_copy_shared_to_global(o_desc, [last_row, col], o_mem)
+            tma.store_wait(0)
+    gl.store(s_out_ptr + state_at, s_first)
+    gl.store(s_out_ptr + state_at + 8192, s_second)
 
 
 @gluon.jit
 def scan(
-    ws_desc,
+    ws256_desc,
+    ws128_desc,
+    ws64_desc,
     v_desc,
     gamma_desc,
     o_desc,
@@ -502,8 +658,9 @@ def scan(
 ):
     """Carry the state of one (sequence, head) through its chunks, for 64 of the 128 value columns.
 
-    Grid (2, sequences * heads), 4 warps.  ws_desc: the workspace, boxes of 256 x 64 (W and Q, then K, T1 and M);
-    v_desc, o_desc: bf16 [rows, heads * 128], boxes of 64 x 64; gamma_desc: fp32 [work, 128], boxes of 1 x 128.
+    Grid (2, sequences * heads); 4 warps compute and one more fetches.  ws256_desc, ws128_desc, ws64_desc: the
+    workspace, in boxes of 256, 128 and 64 rows of 64; v_desc, o_desc: bf16 [rows, heads * 128], boxes of 64 x 64;
+    gamma_desc: fp32 [work, 128], boxes of 1 x 128.
     o_ptr: o again, for the chunk whose last rows belong to the next sequence.
     s0_ptr, s_out_ptr: fp32 [sequences, heads, 128, 128], state as keys x values.
     seq_table int32 [sequences, 3] with VARLEN: first row, tokens, first chunk.
@@ -513,21 +670,24 @@ def scan(
     """
     L: gl.constexpr = gl.NVMMASharedLayout(128, 16, rank=2)
     FLAT: gl.constexpr = gl.NVMMASharedLayout(0, 32, rank=2)
-    ACC: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
-    LEFT: gl.constexpr = gl.DotOperandLayout(0, ACC, 2)
-    ROW: gl.constexpr = gl.SliceLayout(1, ACC)
-    COL: gl.constexpr = gl.SliceLayout(0, ACC)
     bf16: gl.constexpr = gl.bfloat16
-    fp32: gl.constexpr = gl.float32
-
-    wq_mem = gl.allocate_shared_memory(bf16, [STAGES, 256, 64], L)
-    kt_mem = gl.allocate_shared_memory(bf16, [STAGES, 256, 64], L)
+    t_mem = gl.allocate_shared_memory(bf16, [STAGES, 64, 64], L)
     v_mem = gl.allocate_shared_memory(bf16, [STAGES, 64, 64], L)
-    gamma_mem = gl.allocate_shared_memory(fp32, [STAGES, 1, 128], FLAT)
+    wq_mem = gl.allocate_shared_memory(bf16, [STAGES, 256, 64], L)
+    gamma_mem = gl.allocate_shared_memory(gl.float32, [STAGES, 1, 128], FLAT)
+    k_mem = gl.allocate_shared_memory(bf16, [STAGES, 128, 64], L)
+    m_mem = gl.allocate_shared_memory(bf16, [STAGES, 64, 64], L)
     o_mem = gl.allocate_shared_memory(bf16, [64, 64], L)
-    bars = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    # What a step needs at its start (T1, V), of the state (W, Q, gamma) and at its end (K, M), each with a barrier.
+    start_bars = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    state_bars = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    end_bars = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    free_bars = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     for s in gl.static_range(STAGES):
-        mbarrier.init(bars.index(s), count=1)
+        mbarrier.init(start_bars.index(s), count=1)
+        mbarrier.init(state_bars.index(s), count=1)
+        mbarrier.init(end_bars.index(s), count=1)
+        mbarrier.init(free_bars.index(s), count=1)
     fence_async_shared()
 
     slice_v = gl.program_id(0)
@@ -544,106 +704,66 @@ def scan(
         chunk0 = seq * chunks
     steps = (length + 63) // 64
     col = head * 128 + slice_v * 64
-    for s in gl.static_range(STAGES):
-        _load_step(
-            ws_desc,
-            v_desc,
-            gamma_desc,
-            (chunk0 + s) * heads + head,
-            row0 + s * 64,
-            col,
-            bars.index(s),
-            wq_mem.index(s),
-            kt_mem.index(s),
-            v_mem.index(s),
-            gamma_mem.index(s),
-            s < steps,
-        )
-
-    value = gl.arange(0, 64, ROW)[:, None]
-    key = gl.arange(0, 64, COL)[None, :]
-    state_at = pair.to(gl.int64) * 16384 + key * 128 + (slice_v * 64 + value)
-    zero = gl.zeros([64, 64], fp32, ACC)
-    if HAS_STATE:
-        s_first = gl.load(s0_ptr + state_at)
-        s_second = gl.load(s0_ptr + state_at + 8192)
-    else:
-        s_first = zero
-        s_second = zero
-
-    # T1 V of a step does not need the state: it is computed at the end of the step before.
-    mbarrier.wait(bars.index(0), 0, pred=steps > 0)
-    if TAIL:
-        if length < 64:
-            _zero_rows(v_mem.index(0), length, ACC)
-            fence_async_shared()
-    t1 = kt_mem.index(0).slice(128, 64, 0)
-    u = warpgroup_mma(v_mem.index(0).permute((1, 0)), t1.permute((1, 0)), zero, use_acc=False, is_async=True)
-    u = warpgroup_mma_wait(0, [u])
-    o = zero
-    for n in range(steps):
-        here = n % STAGES
-        wq = wq_mem.index(here)
-        kt = kt_mem.index(here)
-        gamma = gamma_mem.index(here).reshape((128,))
-        # The state is scaled before the first product starts: an accumulator that other instructions write while
-        # products are in flight makes the compiler serialise all of them.
-        left_first = gl.convert_layout(s_first.to(bf16), LEFT)
-        left_second = gl.convert_layout(s_second.to(bf16), LEFT)
-        s_first = s_first * gamma.slice(0, 64, 0).load(COL)[None, :]
-        s_second = s_second * gamma.slice(64, 64, 0).load(COL)[None, :]
-        u = warpgroup_mma(left_first, wq.slice(0, 64, 0).permute((1, 0)), u, is_async=True)
-        u = warpgroup_mma(left_second, wq.slice(64, 64, 0).permute((1, 0)), u, is_async=True)
-        out = warpgroup_mma(left_first, wq.slice(128, 64, 0).permute((1, 0)), zero, use_acc=False, is_async=True)
-        out = warpgroup_mma(left_second, wq.slice(192, 64, 0).permute((1, 0)), out, is_async=True)
-        # While they run: write the step before, and fetch into the stage it has freed.
-        if n > 0:
-            tma.store_wait(0)
-            o_mem.store(gl.permute(o.to(bf16), (1, 0)))
-            fence_async_shared()
-            tma.async_copy_shared_to_global(o_desc, [row0 + n * 64 - 64, col], o_mem)
-            freed = (n + STAGES - 1) % STAGES
-            ahead = n + STAGES - 1
-            _load_step(
-                ws_desc,
-                v_desc,
-                gamma_desc,
-                (chunk0 + ahead) * heads + head,
-                row0 + ahead * 64,
-                col,
-                bars.index(freed),
-                wq_mem.index(freed),
-                kt_mem.index(freed),
-                v_mem.index(freed),
-                gamma_mem.index(freed),
-                ahead < steps,
-            )
-        left = gl.convert_layout(warpgroup_mma_wait(2, [u]).to(bf16), LEFT)
-        s_first = warpgroup_mma(left, kt.slice(0, 64, 0), s_first, is_async=True)
-        s_second = warpgroup_mma(left, kt.slice(64, 64, 0), s_second, is_async=True)
-        out = warpgroup_mma(left, kt.slice(192, 64, 0).permute((1, 0)), out, is_async=True)
-        after = (n + 1) % STAGES
-        mbarrier.wait(bars.index(after), ((n + 1) // STAGES) & 1, pred=n + 1 < steps)
-        if TAIL:
-            if length - (n + 1) * 64 < 64:
-                _zero_rows(v_mem.index(after), length - (n + 1) * 64, ACC)
-                fence_async_shared()
-        # After the last step this reads a stale stage; nobody uses the result.
-        t1 = kt_mem.index(after).slice(128, 64, 0)
-        u = warpgroup_mma(v_mem.index(after).permute((1, 0)), t1.permute((1, 0)), zero, use_acc=False, is_async=True)
-        s_first, s_second, o, u = warpgroup_mma_wait(0, [s_first, s_second, out, u])
-    tma.store_wait(0)
-    if steps > 0:
-        last_row = row0 + (steps - 1) * 64
-        if TAIL:
-            token = gl.arange(0, 64, COL)[None, :]
-            keep = (token < length - (steps - 1) * 64) & (value >= 0)
-            o_at = (last_row + token).to(gl.int64) * (heads * 128) + col + value
-            gl.store(o_ptr + o_at, o.to(bf16), mask=keep)
-        else:
-            o_mem.store(gl.permute(o.to(bf16), (1, 0)))
-            fence_async_shared()
-            tma.async_copy_shared_to_global(o_desc, [last_row, col], o_mem)
-            tma.store_wait(0)
-    gl.store(s_out_ptr + state_at, s_first)
-    gl.store(s_out_ptr + state_at + 8192, s_second)
+    gl.warp_specialize(
+        [
+            (
+                _run_steps,
+                (
+                    o_desc,
+                    o_ptr,
+                    s0_ptr,
+                    s_out_ptr,
+                    start_bars,
+                    state_bars,
+                    end_bars,
+                    free_bars,
+                    t_mem,
+                    v_mem,
+                    wq_mem,
+                    gamma_mem,
+                    k_mem,
+                    m_mem,
+                    o_mem,
+                    row0,
+                    length,
+                    steps,
+                    pair,
+                    heads,
+                    slice_v,
+                    col,
+                    TAIL,
+                    HAS_STATE,
+                    STAGES,
+                ),
+            ),
+            (
+                _fetch_steps,
+                (
+                    ws256_desc,
+                    ws128_desc,
+                    ws64_desc,
+                    v_desc,
+                    gamma_desc,
+                    start_bars,
+                    state_bars,
+                    end_bars,
+                    free_bars,
+                    t_mem,
+                    v_mem,
+                    wq_mem,
+                    gamma_mem,
+                    k_mem,
+                    m_mem,
+                    row0,
+                    steps,
+                    chunk0,
+                    heads,
+                    head,
+                    col,
+                    STAGES,
+                ),
+            ),
+        ],
+        [1],
+        [40],
+    )

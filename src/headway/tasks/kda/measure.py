@@ -1,0 +1,228 @@
+"""Time `kda_forward` against FLA on one GPU, each in a process of its own, in turns.
+
+    python -m headway.tasks.kda.measure --shapes 1x8192x64 4x2048x16 --regimes registry slow --out kda.json
+
+For every regime both are first held against the float64 recurrence (1024 tokens, 8 heads, with an initial state), and
+nothing is timed whose error is beyond 1.5 times FLA's.  Then the sides take turns, ABBA, over two sets of inputs each.
+GPU time: events around one call, launched behind a kernel that sleeps, so that the launch itself is hidden.
+Eager time: calls back to back on an idle GPU, wall clock over their number.  All samples are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ERROR_RATIO = 1.5
+SIDES = {"headway": ("forward", "kda_forward"), "fla": ("baseline", "fla_forward")}
+
+
+# ---- the worker: one side, one process
+
+
+def _calls(forward: Callable[..., Any], shape: Sequence[int], regime: str, raw: bool) -> list[Callable[[], Any]]:
+    """One call for each of two sets of inputs, drawn alike on both sides."""
+    from .cases import make_case
+
+    batch, tokens, heads = shape
+    options: dict[str, Any] = {"raw_gates": True, "beta_logit": True} if raw else {}
+
+    def call(seed: int) -> Callable[[], Any]:
+        case = make_case(batch, tokens, heads, regime, seed, device="cuda", with_state=False)
+        return lambda: forward(*case[:5], **options)
+
+    return [call(seed) for seed in (1, 2)]
+
+
+def _errors(forward: Callable[..., Any], regime: str) -> dict[str, float]:
+    from .cases import make_case
+    from .reference import kda_reference, relative_error
+
+    case = make_case(1, 1024, 8, regime, 3, device="cuda")
+    o, state = forward(*case[:5], initial_state=case.initial_state)
+    expected_o, expected_state = kda_reference(*case[:5], initial_state=case.initial_state)
+    return {"o": relative_error(o, expected_o), "state": relative_error(state, expected_state)}
+
+
+def _gpu_samples(calls: list[Callable[[], Any]], count: int) -> list[float]:
+    """Milliseconds of single calls."""
+    import torch
+
+    cuda: Any = torch.cuda
+    samples = []
+    for n in range(count):
+        start, end = (cuda.Event(enable_timing=True) for _ in range(2))
+        cuda._sleep(4_000_000)  # about two milliseconds: longer than the launches take
+        start.record()
+        calls[n % len(calls)]()
+        end.record()
+        cuda.synchronize()
+        samples.append(start.elapsed_time(end))
+    return samples
+
+
+def _eager_sample(calls: list[Callable[[], Any]], count: int) -> float:
+    """Milliseconds a call, back to back."""
+    import torch
+
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for n in range(count):
+        calls[n % len(calls)]()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / count * 1e3
+
+
+def _serve(side: str) -> None:
+    """Answer one JSON request a line."""
+    import torch
+
+    home, name = SIDES[side]
+    forward = getattr(importlib.import_module(f"{__package__}.{home}"), name)
+    calls: list[Callable[[], Any]] = []
+    answer: Any
+    for line in sys.stdin:
+        request = json.loads(line)
+        with torch.no_grad():
+            if request["do"] == "versions":
+                answer = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
+                answer["triton"] = importlib.import_module("triton").__version__
+                if side == "fla":
+                    answer["fla"] = importlib.import_module("fla").__version__
+            elif request["do"] == "errors":
+                answer = _errors(forward, request["regime"])
+            elif request["do"] == "prepare":
+                calls = []
+                torch.cuda.empty_cache()
+                calls = _calls(forward, request["shape"], request["regime"], request["raw"])
+                _gpu_samples(calls, 4)
+                answer = "ready"
+            elif request["do"] == "gpu":
+                answer = _gpu_samples(calls, request["count"])
+            else:
+                answer = _eager_sample(calls, request["count"])
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+# ---- the parent: turns, checks, results
+
+
+class _Side:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", __spec__.name, "--serve", name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, do: str, **request: Any) -> Any:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps({"do": do, **request}) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        while line and not line.startswith(("{", "[", '"')) and not line[:1].isdigit():
+            line = self.process.stdout.readline()  # what a library prints
+        if not line:
+            raise RuntimeError(f"the {self.name} process ended; its error stands above")
+        return json.loads(line)
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
+
+def _summary(samples: Sequence[float]) -> dict[str, Any]:
+    ordered = sorted(samples)
+    low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
+    return {"median_ms": statistics.median(ordered), "p5_ms": low, "p95_ms": high, "samples_ms": list(samples)}
+
+
+def _compare(sides: Sequence[_Side], rounds: int, eager_calls: int) -> dict[str, Any]:
+    """ABBA rounds of four GPU samples a turn; the ratio of every round, and of eager medians."""
+    gpu: dict[str, list[float]] = {side.name: [] for side in sides}
+    eager: dict[str, list[float]] = {side.name: [] for side in sides}
+    ratios = []
+    for _ in range(rounds):
+        turn: dict[str, list[float]] = {side.name: [] for side in sides}
+        for side in [*sides, *reversed(sides)]:
+            turn[side.name] += side.ask("gpu", count=4)
+            eager[side.name].append(side.ask("eager", count=eager_calls))
+        for name, samples in turn.items():
+            gpu[name] += samples
+        if len(sides) == 2:
+            ratios.append(statistics.median(turn["fla"]) / statistics.median(turn["headway"]))
+    result: dict[str, Any] = {
+        name: {"gpu": _summary(gpu[name]), "eager_median_ms": statistics.median(eager[name])} for name in gpu
+    }
+    if ratios:
+        result["gpu_ratio"] = {"median": statistics.median(ratios), "min": min(ratios), "max": max(ratios)}
+        result["eager_ratio"] = result["fla"]["eager_median_ms"] / result["headway"]["eager_median_ms"]
+    return result
+
+
+def _check(sides: Sequence[_Side], regime: str) -> dict[str, dict[str, float]]:
+    errors: dict[str, dict[str, float]] = {side.name: side.ask("errors", regime=regime) for side in sides}
+    if "fla" in errors:
+        for part, error in errors["headway"].items():
+            if not error <= ERROR_RATIO * errors["fla"][part]:
+                raise SystemExit(f"{regime}: error of {part} {error:.2e}, FLA's {errors['fla'][part]:.2e}: not timed")
+    return errors
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog=__spec__.name, description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--shapes", nargs="+", default=["1x8192x64"], help="batch x tokens x heads")
+    parser.add_argument("--regimes", nargs="+", default=["registry"])
+    parser.add_argument("--raw", action="store_true", help="gate, sigmoid and norm in the kernel")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--alone", action="store_true", help="without FLA")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--serve", choices=list(SIDES), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        _serve(options.serve)
+        return
+    sides = [_Side(name) for name in (["headway"] if options.alone else list(SIDES))]
+    versions = {side.name: side.ask("versions") for side in sides}
+    result: dict[str, Any] = {
+        "schema": "headway.kda-measurement/1",
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "versions": versions,
+        "errors": {regime: _check(sides, regime) for regime in dict.fromkeys(["registry", *options.regimes])},
+        "rows": [],
+    }
+    for text in options.shapes:
+        shape = [int(n) for n in text.split("x")]
+        for regime in options.regimes:
+            for side in sides:
+                side.ask("prepare", shape=shape, regime=regime, raw=options.raw)
+            row = {"shape": shape, "regime": regime, "raw": options.raw, **_compare(sides, options.rounds, 10)}
+            result["rows"].append(row)
+            shown = [f"{s.name} {row[s.name]['gpu']['median_ms']:.4f} ms" for s in sides]
+            shown += [f"eager {row[s.name]['eager_median_ms']:.4f}" for s in sides]
+            shown += [f"{row['gpu_ratio']['median']:.3f}x" for _ in range("gpu_ratio" in row)]
+            sys.stdout.write(f"{text} {regime}{' raw' * options.raw}: {', '.join(shown)}\n")
+            sys.stdout.flush()
+            if options.out:
+                options.out.write_text(json.dumps(result, indent=1) + "\n")
+    for side in sides:
+        side.close()
+
+
+if __name__ == "__main__":
+    main()
