@@ -74,6 +74,7 @@ CASES = {
         1,
     ),
     "a hash recomputed": (sql("UPDATE records SET hash = prev_hash WHERE position = 12"), r"fork/b version 6", 1),
+    "the last position lost": (sql("DELETE FROM meta WHERE key = 'last_position'"), r"lost its last position", 0),
     "a head changed": (sql("UPDATE heads SET hash = 'x' WHERE stream = 'fork/b'"), r"fork/b.* version 6|head of", 0),
 }
 

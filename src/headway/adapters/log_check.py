@@ -151,13 +151,20 @@ def _read_heads(db: sqlite3.Connection, findings: Findings) -> None:
                 findings.problems.append(Problem("head", damage.message, str(stream)))
     except sqlite3.Error as trouble:
         findings.problems.append(Problem("head", f"The table of heads cannot be read: {trouble}."))
-    for sql in ("SELECT value FROM meta WHERE key = 'last_position'", "SELECT max(position) FROM records"):
-        try:
-            (value,) = db.execute(sql).fetchone() or (0,)
-            findings.last_position = max(findings.last_position, value if isinstance(value, int) else number(value))
-        except sqlite3.Error:
-            continue  # the other witnesses remain: the heads, and log.tail
+    noted = _one_number(db, "SELECT value FROM meta WHERE key = 'last_position'")
+    if noted == 0 and findings.known_heads:
+        findings.problems.append(Problem("file", "The log has lost its last position."))
+    findings.last_position = max(noted, _one_number(db, "SELECT max(position) FROM records"))
     findings.last_position = max([findings.last_position, *(head.position for head in findings.known_heads.values())])
+
+
+def _one_number(db: sqlite3.Connection, sql: str) -> int:
+    """0 if it cannot be read: the other witnesses of the log's length remain, the heads and log.tail."""
+    try:
+        (value,) = db.execute(sql).fetchone() or (0,)
+    except sqlite3.Error:
+        return 0
+    return value if isinstance(value, int) else number(value)
 
 
 def _check_tail(findings: Findings, position: int, _: str) -> None:

@@ -144,8 +144,10 @@ class SqliteLog:
 
     def last_position(self) -> int:
         """The newest position ever given out."""
-        ((value,),) = self._fetch("SELECT value FROM meta WHERE key = 'last_position'")
-        return number(value)
+        rows = self._fetch("SELECT value FROM meta WHERE key = 'last_position'")
+        if not rows:
+            raise LogDamaged(f"The log {self.path} has lost its last position.", "Run `headway log verify`.")
+        return number(rows[0][0])
 
     def close(self) -> None:
         """Let go of the file. The last process to do so folds the write-ahead log into it."""
