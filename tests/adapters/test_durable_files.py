@@ -5,12 +5,12 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.adapters.logs import A, hand_clock, note
 
 from headway.adapters.file_blobs import FileBlobs
 from headway.adapters.sqlite_log import SqliteLog
 from headway.core.names import BlobId
 from headway.core.ports.log import one
+from tests.adapters.logs import A, hand_clock, note
 
 
 class Recorder:

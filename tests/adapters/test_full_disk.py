@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.adapters.logs import fill, note, open_log, records_of
 
 from headway.adapters.durable_files import DiskFull
 from headway.adapters.file_blobs import FileBlobs
@@ -15,6 +14,7 @@ from headway.cli.main import exit_code_of
 from headway.core.names import StreamId
 from headway.core.ports.log import one
 from headway.wiring import open_state
+from tests.adapters.logs import fill, note, open_log, records_of
 
 FULL = StreamId("fork/full")
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.adapters.logs import hand_clock
 
 from headway.adapters.locks import LockHeld, WriterLock
+from tests.adapters.logs import hand_clock
 
 HOLD = """
 import sys, time

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.adapters.logs import A, B, fill, hand_clock, killed_log, open_log, records_of, small_log
 
 from headway.adapters.log_check import check_log
 from headway.adapters.log_repair import set_aside
@@ -17,6 +16,7 @@ from headway.core.events import decode
 from headway.core.events_core import TailSetAside
 from headway.core.ports.log import LogDamaged, Record
 from headway.core.upkeep import UPKEEP
+from tests.adapters.logs import A, B, fill, hand_clock, killed_log, open_log, records_of, small_log
 
 # small_log: positions 1 2 = a#1 a#2, 3 4 = b#1 b#2, 5 6 = a#3 a#4, 7 8 = b#3 b#4, 9 10 = a#5 a#6, 11 12 = b#5 b#6
 

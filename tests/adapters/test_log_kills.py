@@ -8,8 +8,6 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from tests.adapters.logs import records_of
-
 from headway.adapters.log_check import check_log
 from headway.core.events_core import PersonDecided
 from headway.core.events_tune import GoalPinned
@@ -17,6 +15,7 @@ from headway.core.inbox import leave
 from headway.core.names import Digest, StreamId
 from headway.core.ports.log import Append
 from headway.wiring import open_state
+from tests.adapters.logs import records_of
 
 FORKING = multiprocessing.get_context("fork")  # a new interpreter for each of some thirty writers would take minutes
 FORK, CHANGE = StreamId("fork/x"), StreamId("change/x")

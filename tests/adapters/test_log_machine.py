@@ -6,13 +6,13 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.adapters.logs import hand_clock, note, open_log
 
 from headway.adapters.log_check import check_log
 from headway.adapters.memory_log import MemoryLog
 from headway.adapters.sqlite_log import SqliteLog
 from headway.core.names import StreamId
 from headway.core.ports.log import Append, EventLog, Record, StaleWrite
+from tests.adapters.logs import hand_clock, note, open_log
 
 STREAMS = st.sampled_from([StreamId(name) for name in ("fork/a", "fork/a/b", "change/ü", "x")])
 WRITES = st.lists(st.tuples(STREAMS, st.integers(-1, 1), st.lists(st.text(max_size=20), max_size=3)), max_size=3)

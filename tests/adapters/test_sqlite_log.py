@@ -5,12 +5,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.adapters.logs import A, B, fill, note, open_log, records_of, small_log
 
 from headway.adapters import sqlite_log
 from headway.core.errors import HeadwayError
 from headway.core.events import UnknownEvent
 from headway.core.ports.log import one
+from tests.adapters.logs import A, B, fill, note, open_log, records_of, small_log
 
 
 def test_a_writer_that_never_ends_is_named_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,12 @@
 """Decisions reach the loop once, in order, with what came of them in one append."""
 
-from tests.adapters.logs import hand_clock
-
 from headway.adapters.clocks import HandClock
 from headway.adapters.memory_log import MemoryLog
 from headway.core.events_core import InboxTaken, PersonDecided
 from headway.core.inbox import inbox_of, leave, taken_mark, taken_version, untaken
 from headway.core.names import StreamId
 from headway.core.ports.log import StaleWrite, decoded, one
+from tests.adapters.logs import hand_clock
 
 HOME = StreamId("fork/x")
 

@@ -1,7 +1,5 @@
 """Which blobs the log says are in use, and which of the stored ones may go."""
 
-from tests.adapters.logs import hand_clock
-
 from headway.adapters.memory_log import MemoryLog
 from headway.core.events_core import BlobRedacted, BlobsCollected, IntentNamed, TailSetAside
 from headway.core.events_tune import GoalPinned
@@ -18,6 +16,7 @@ from headway.core.upkeep import (
     reached,
     story_of,
 )
+from tests.adapters.logs import hand_clock
 
 A, B, C = (BlobId("sha256:" + letter * 64) for letter in "abc")
 
