@@ -1,8 +1,6 @@
 """The demo's pair, synced from `init` to the end: every disposition, a failing L1, scripted so nothing else moves."""
 
-import json
 import os
-import sqlite3
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,13 +9,13 @@ from typing import Any
 from headway.adapters.clocks import HandClock
 from headway.adapters.processes import run as git
 from headway.adapters.scripted_executor import Reply, ScriptedExecutor
-from headway.core.events_core import RECOVERY_TYPES
 from headway.core.ports.executor import Command
 from headway.demo.recipe import UPSTREAM
 from headway.demo.repositories import build_pair
 from headway.sync.opening import Answers
 from headway.wiring import sync
 from tests.kill.crash import Scenario
+from tests.kill.records import progress, records
 
 NOW = datetime(2026, 4, 1, 12, 0, tzinfo=UTC)
 POLICY = """
@@ -67,34 +65,6 @@ def picture(place: Path) -> dict[str, Any]:
     return {"branch": branch, "trunk": trunk, "log": records(place / "state")}
 
 
-def records(state: Path) -> list[tuple[str, str, Any]]:
-    """(stream, type, payload) of every record but those of recovery; read with sqlite itself, not with headway."""
-    with sqlite3.connect(state / "log.sqlite3") as db:
-        rows = db.execute("SELECT stream, type, payload FROM records ORDER BY position").fetchall()
-    db.close()
-    return [(s, t, json.loads(p)) for s, t, p in without_retries(rows) if t not in RECOVERY_TYPES]
-
-
-def without_retries(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """Without the intents that recovery settled as `again`: the effect's second intent stands for it."""
-    kept: list[tuple[str, str, str]] = []
-    open_intents: dict[str, tuple[str, str, str]] = {}
-    for row in rows:
-        stream, kind, payload = row
-        if kind == "core.intent.v1":
-            open_intents[stream] = row
-        if kind == "core.settled.v1":
-            settled = json.loads(payload)
-            if settled["outcome"] == "again":
-                kept.remove(open_intents[stream])
-            else:
-                done = {"key": settled["key"], "kind": settled["kind"]}
-                kept.append((stream, "core.done.v1", json.dumps(done)))
-            continue
-        kept.append(row)
-    return kept
-
-
 def dispositions(place: Path) -> Mapping[str, str]:
     """Subject of each upstream change -> what the log says became of it."""
     found: dict[str, str] = {}
@@ -107,9 +77,4 @@ def dispositions(place: Path) -> Mapping[str, str]:
 TRUTH = {commit.key: commit.truth for commit in UPSTREAM}
 
 
-def progress(place: Path) -> int:
-    """Records that count, or none before there is a log."""
-    return len(records(place / "state")) if (place / "state/log.sqlite3").exists() else 0
-
-
-SYNC = Scenario("sync", prepare, run, picture, progress)
+SYNC = Scenario("sync", prepare, run, picture, lambda place: progress(place / "state"))

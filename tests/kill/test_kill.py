@@ -16,9 +16,10 @@ import pytest
 
 from tests.kill.crash import Crashes, Place, Scenario
 from tests.kill.sync_scenario import SYNC, TRUTH, dispositions
+from tests.kill.tune_scenario import TUNE, counted
 
 STRIDE = 9
-SCENARIOS = {"sync": SYNC}
+SCENARIOS = {"sync": SYNC, "tune": TUNE}
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def run_all(
     return set().union(*(killed for killed, _ in results)), [name for _, bad in results for name in bad]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_a_kill_anywhere_changes_nothing(
     scenario: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -72,6 +73,14 @@ def test_the_sync_scenario_has_every_disposition_and_each_is_the_right_one(tmp_p
     crashes = Crashes(SYNC, tmp_path)
     found = dispositions(tmp_path / "place")
     assert crashes.points and sorted(found.values()) == sorted(truth.partition(":")[0] for truth in TRUTH.values())
+
+
+def test_the_tune_scenario_promotes_one_of_five_and_counts_each_evaluation_once(tmp_path: Path) -> None:
+    board = Crashes(TUNE, tmp_path).expected["board"]
+    assert len(board["attempts"]) == 5 and len(board["promotions"]) == 1
+    assert board["refused"] == {"wrong_result": 1, "duplicate": 1}
+    keys = counted(tmp_path / "place")
+    assert len(keys) == len(set(keys)) >= 6
 
 
 @pytest.mark.soak

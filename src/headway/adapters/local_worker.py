@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import IO
 
+from headway.adapters.failpoints import OFF, Failpoints
 from headway.adapters.spool_worker import SpoolWorker
 from headway.core.errors import CouldNotRun
 from headway.core.ports.worker import WorkerJob, WorkerResult
@@ -22,11 +23,17 @@ MOST_STARTS = 5
 class LocalWorker:
     """Starts the worker at the first job, again if it dies, and ends it in `close`."""
 
-    def __init__(self, folder: Path | None = None, python: str | None = None, program: Path = PROGRAM) -> None:
+    def __init__(
+        self,
+        folder: Path | None = None,
+        python: str | None = None,
+        program: Path = PROGRAM,
+        failpoints: Failpoints = OFF,
+    ) -> None:
         """`python`: the interpreter that has numpy (and torch, triton); else HEADWAY_WORKER_PYTHON, else this one."""
         self._own = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="headway-worker-")) if folder is None else folder
-        self._spool = SpoolWorker(self.folder)
+        self._spool = SpoolWorker(self.folder, failpoints)
         interpreter = python or os.environ.get("HEADWAY_WORKER_PYTHON") or sys.executable
         self._argv = [interpreter, str(program), "--spool", str(self.folder), "--wait", "--until-eof"]
         self._process: subprocess.Popen[bytes] | None = None

@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from headway.adapters.failpoints import OFF, Failpoints
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.ports.worker import WorkerJob, WorkerResult
 
@@ -28,8 +29,9 @@ _RESULT = TypeAdapter(WorkerResult)
 class SpoolWorker:
     """Submits to and collects from a spool folder. It starts no process."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, failpoints: Failpoints = OFF) -> None:
         self.folder = folder
+        self._failpoints = failpoints
         self._jobs, self._results = folder / "jobs", folder / "results"
         for one in (self._jobs, folder / "claims", self._results):
             one.mkdir(parents=True, exist_ok=True)
@@ -43,7 +45,9 @@ class SpoolWorker:
         building.mkdir()
         try:
             _write_job(building, job)
+            self._failpoints.hit("worker.submit.before")
             building.rename(place)
+            self._failpoints.hit("worker.submit.after")
         except OSError:
             # a second submit of the same key won the race: its job is this job
             if not place.exists():

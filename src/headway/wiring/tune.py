@@ -196,7 +196,7 @@ def drive(place: Place, watch: Callable[[Campaign], None]) -> Campaign:
         before = campaigns.read(opened.log, place.id)
         task = load_task(Path(before.needed.task_dir))
         agent = make_agent(task, before.needed.agent, before.needed.agent_args)
-        worker = LocalWorker(place.state / "worker")
+        worker = LocalWorker(place.state / "worker", failpoints=opened.failpoints)
         try:
             loop = campaigns.Loop(place.id, task, opened.log, opened.blobs, agent, worker, SystemClock())
             state = loop.run(watch)
