@@ -13,6 +13,7 @@ from headway.adapters.log_check import check_log
 from headway.cli.main import exit_code_of
 from headway.core.names import StreamId
 from headway.core.ports.log import one
+from headway.demo.repositories import build_pair
 from headway.wiring import open_state
 from tests.adapters.logs import fill, note, open_log, records_of
 
@@ -81,6 +82,24 @@ def test_a_state_that_cannot_even_be_begun_is_a_sentence_too(small_disk: Path) -
     fill_up(small_disk / "ballast")
     with pytest.raises(DiskFull, match="is full"), open_state(small_disk / "state") as state:
         state.log.append(one(FULL, 0, note("x")))
+
+
+def test_a_fork_is_left_as_it_was_when_its_state_has_no_room(
+    small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fork = build_pair(tmp_path / "pair").fork
+
+    def everything() -> list[bytes]:
+        commands = (["for-each-ref"], ["status", "--porcelain", "--ignored"], ["config", "--list"])
+        return [subprocess.run(["git", *c], cwd=fork, capture_output=True, check=True).stdout for c in commands]
+
+    before = everything()
+    fill_up(small_disk / "ballast")
+    state = small_disk / "state"
+    asked = ["--upstream", str(tmp_path / "pair" / "upstream"), "--fork", str(fork), "--state", str(state)]
+    assert exit_code_of(["init", *asked]) == 4
+    assert f"The disk that holds {state}" in capsys.readouterr().err
+    assert everything() == before
 
 
 def test_an_export_to_a_full_disk_leaves_no_half_file(
