@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tune_world import ticking, world_task
-
 from headway.adapters.clocks import HandClock
 from headway.adapters.memory_blobs import MemoryBlobs
 from headway.adapters.memory_log import MemoryLog

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.tune.campaigns import ID, NO_LIMIT, World, nothing, proposal, speeds, verdicts
 
 from headway.core.errors import HeadwayError
 from headway.core.events_core import IntentDone, IntentNamed, IntentSettled, PersonDecided
@@ -23,6 +22,7 @@ from headway.tune.campaign import go_on, home_of, take_up
 from headway.tune.sameness import digest_of
 from headway.tune.scoreboard import attempt_row
 from headway.tune.state import Ranked, Refusal
+from tests.tune.campaigns import ID, NO_LIMIT, World, nothing, proposal, speeds, verdicts
 
 
 def test_the_goal_is_the_first_event_and_its_digest_is_everywhere(tmp_path: Path) -> None:

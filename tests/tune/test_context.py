@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.tune.campaigns import World, proposal, speeds
 
 from headway.core.errors import HeadwayError
 from headway.core.events_tune import ContextShown, DeskAsked
@@ -15,6 +14,7 @@ from headway.tune.desk import LedgerDesk
 from headway.tune.evidence import text_of
 from headway.tune.ledger import recall
 from headway.tune.state import Campaign
+from tests.tune.campaigns import World, proposal, speeds
 
 
 def long_campaign(tmp_path: Path, attempts: int, context_budget: int = 32_000) -> tuple[World, Campaign]:

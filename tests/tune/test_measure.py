@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.tune_world import world_task
 
+from benchmarks.tune_world import world_task
 from headway.core.gates import NotDecided, Passed, Refused
 from headway.core.ports.worker import CaseFact, Samples
 from headway.core.task import Case, Floor

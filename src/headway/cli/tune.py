@@ -1,15 +1,25 @@
 """`headway tune`: start, watch and steer campaigns, and put single candidates through the gates."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from headway.cli.selftest_words import selftest_code, selftest_json, selftest_lines
-from headway.cli.tune_words import Ticker, board_lines, end_lines, evaluation_json, evaluation_lines
+from headway.cli.tune_words import (
+    Ticker,
+    board_lines,
+    check_lines,
+    end_lines,
+    evaluation_json,
+    evaluation_lines,
+    replay_lines,
+)
 from headway.wiring import lab
 from headway.wiring import tune as wiring
+from headway.wiring import tune_views as views
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -43,6 +53,7 @@ def run(
     min_gain: Annotated[float, typer.Option(min=0.001, help="Smallest gain the promotion test must find.")] = 0.02,
     folder: Annotated[Path | None, typer.Option("--dir", help="The campaign's folder.")] = None,
     state: StateOption = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Run in the background; see attach, stop, show.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Start a campaign and run it until its goal is reached or a budget is spent."""
@@ -50,6 +61,10 @@ def run(
         agent, script, attempts, calls, seconds, tokens, money, stall, seed, context_budget, alpha, min_gain
     )
     place = wiring.begin(task, options, folder, state)
+    if detach:
+        pid, words = views.detach(place)
+        typer.echo(f"campaign {place.id} in {place.folder} runs in the background (pid {pid}; its words: {words})")
+        return
     _drive(place, as_json)
 
 
@@ -110,6 +125,58 @@ def context(
 ) -> None:
     """Print what the agent saw before an attempt, byte for byte."""
     typer.echo(wiring.context_of(wiring.find_campaign(campaign, state), attempt), nl=False)
+
+
+@app.command()
+def attach(campaign: Campaign = None, state: StateOption = None) -> None:
+    """Watch a campaign that runs in the background; ^C stops the watching, not the campaign."""
+    place = wiring.find_campaign(campaign, state)
+    ended = views.attach(place, Ticker(lambda line: typer.echo(line, err=True)).watch)
+    for line in end_lines(ended, str(place.folder)):
+        typer.echo(line)
+
+
+@app.command()
+def report(
+    campaign: Campaign = None,
+    output: Annotated[Path | None, typer.Option(help="The file; else report.html in the campaign's folder.")] = None,
+    state: StateOption = None,
+) -> None:
+    """Write one HTML file, self-contained, with everything that happened."""
+    typer.echo(views.write_report(wiring.find_campaign(campaign, state), output))
+
+
+@app.command()
+def replay(
+    campaign: Campaign = None,
+    context_budget: Annotated[
+        int | None, typer.Option(help="Render under another budget, and compare nothing.")
+    ] = None,
+    state: StateOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Render every context again from the log; exit code 1 names each that differs, and why."""
+    rows = views.replayed(wiring.find_campaign(campaign, state), context_budget)
+    different = [row for row in rows if row.why]
+    if as_json:
+        _print_json("headway.tune-replay/1", {"contexts": [asdict(row) for row in rows], "different": len(different)})
+    else:
+        for line in replay_lines(rows, context_budget):
+            typer.echo(line)
+    raise typer.Exit(1 if different else 0)
+
+
+@app.command()
+def check(
+    task: Annotated[str, typer.Argument(help="A task that ships, or a task's folder.")], as_json: JsonOption = False
+) -> None:
+    """Prove a task: not vacuous, its baseline right, repeatable and slower than physics."""
+    found = views.check_json(views.check(task))
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    for line in check_lines(found):
+        typer.echo(line)
 
 
 @app.command()

@@ -1,10 +1,11 @@
 """The words of `headway tune`: scoreboard, progress and verdicts as lines and JSON. Decides nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from headway.tune.context import budget_lines
 from headway.tune.ledger import outcome_text
+from headway.tune.replay import Replayed
 from headway.tune.state import Campaign, InFlight, Ranked, Refusal
 from headway.wiring.tune import Evaluation
 
@@ -119,3 +120,29 @@ def evaluation_lines(told: dict[str, Any]) -> Iterator[str]:
     for reason in told["reasons"]:
         yield f"{told['verdict'].replace('_', ' ')} ({reason['code']}): {reason['message']} {reason['next']}".rstrip()
     yield f"sandbox: {', '.join(told['sandbox']) or 'none'}; record: {told['state']}"
+
+
+def replay_lines(rows: Sequence[Replayed], context_budget: int | None) -> Iterator[str]:
+    """What a replay found, for people."""
+    for row in rows:
+        if row.why:
+            yield f"call {row.call}: {row.why}"
+    if context_budget is None:
+        yield f"{len(rows)} contexts, {sum(bool(row.why) for row in rows)} different"
+    elif rows:
+        most = max(row.tokens for row in rows)
+        last = rows[-1]
+        yield (
+            f"{len(rows)} contexts under {context_budget} tokens, the largest {most}; in the last, {last.in_full} "
+            f"strategies stand in full and {last.in_groups} in listed groups; none is out of sight"
+        )
+
+
+def check_lines(found: dict[str, Any]) -> Iterator[str]:
+    """What a check found, for people."""
+    yield f"{found['task']}: zeros, a copy, a constant and noise fail in every case; the baseline is right on all"
+    runs = ", ".join(f"{r['ratio']:.4f} [{r['interval'][0]:.4f}, {r['interval'][1]:.4f}]" for r in found["runs"])
+    noise = f"noise {100 * found['noise']:.1f} % a block"
+    yield f"baseline against itself in {len(found['runs'])} fresh runs: {runs}; {noise}"
+    for case, factor in found["above_floor"].items():
+        yield f"case {case}: {factor:.1f} times the physical floor"
