@@ -18,6 +18,8 @@ import torch  # noqa: E402
 from headway.tasks.kda import kda_forward, kda_reference, make_case  # noqa: E402
 from headway.tasks.kda.reference import log_gates, relative_error  # noqa: E402
 
+torch.set_num_threads(1)  # small tensors: more threads only wait for each other
+
 
 def answer(request: dict) -> dict:
     options = request.get("options", {})

@@ -55,3 +55,33 @@ def fla_forward(
         dt_bias=dt_bias,
         cu_seqlens=cu_seqlens,
     )
+
+
+def flash_kda_forward(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    g: torch.Tensor,
+    beta: torch.Tensor,
+    *,
+    initial_state: torch.Tensor | None = None,
+    raw_gates: bool = False,
+    beta_logit: bool = False,
+    lower_bound: float = -5.0,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The call of `kda_forward` with gate, sigmoid and norm in the kernel, answered by FlashKDA (CUTLASS)."""
+    import flash_kda
+
+    if not (raw_gates and beta_logit):
+        raise ValueError("FlashKDA takes raw gates and beta as a logit only")
+    batch, _, heads, dim = q.shape
+    o = torch.empty_like(v)
+    state = torch.empty(batch, heads, dim, dim, dtype=torch.float32, device=q.device)
+    if initial_state is not None:  # values x keys there
+        initial_state = initial_state.transpose(-1, -2).contiguous()
+    rate = torch.zeros(heads, dtype=torch.float32, device=q.device)
+    bias = torch.zeros(heads, dim, dtype=torch.float32, device=q.device)
+    flash_kda.fwd(
+        q, k, v, g, beta, dim**-0.5, o, rate, bias, lower_bound, initial_state=initial_state, final_state=state
+    )
+    return o, state.transpose(-1, -2)

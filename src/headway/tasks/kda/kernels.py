@@ -109,7 +109,7 @@ def prep(
     p = tl.zeros([64, 64], tl.float32)
     kk = tl.zeros([64], tl.float32)
     qq = tl.zeros([64], tl.float32)
-    for c in tl.static_range(2):
+    for c in range(2):
         k = tl.load(k_ptr + at + c * 64, mask=in_rows, other=0.0).to(tl.float32)
         q = tl.load(q_ptr + at + c * 64, mask=in_rows, other=0.0).to(tl.float32)
         kk += tl.sum(k * k, 1)
@@ -122,7 +122,7 @@ def prep(
         low = (gate - high.to(tl.float32)).to(LP)
         if EXACT:
             # Blocks of 16 x 16 below the diagonal: split at the last token before the row's block, both factors <= 1.
-            for b in tl.static_range(1, 4):
+            for b in range(1, 4):
                 edge = 16 * b
                 left = tl.exp2(_sum(upto - (j < edge).to(LP) * (i >= edge).to(LP), high, low, SPLIT, PREC) * LOG2E)
                 right = tl.exp2(_sum(((j > i) & (j < edge)).to(LP), high, low, SPLIT, PREC) * LOG2E)
@@ -178,7 +178,7 @@ def prep(
     t1 = (t1 * -rk[None, :]).to(LP)
 
     # ---- W, Q, K: the inputs again, so that they need no registers while the matrix is inverted
-    for c in tl.static_range(2):
+    for c in range(2):
         k = tl.load(k_ptr + at + c * 64, mask=in_rows, other=0.0).to(tl.float32)
         q = tl.load(q_ptr + at + c * 64, mask=in_rows, other=0.0).to(tl.float32)
         bias = 0.0

@@ -1,9 +1,9 @@
-"""Time `kda_forward` against FLA on one GPU, each in a process of its own, in turns.
+"""Time `kda_forward` against FLA or FlashKDA on one GPU, each in a process of its own, in turns.
 
     python -m headway.tasks.kda.measure --shapes 1x8192x64 4x2048x16 --regimes registry slow --out kda.json
 
 For every regime both are first held against the float64 recurrence (1024 tokens, 8 heads, with an initial state), and
-nothing is timed whose error is beyond 1.5 times FLA's.  Then the sides take turns, ABBA, over two sets of inputs each.
+nothing is timed whose error is beyond 1.5 times the other side's.  Then they take turns, ABBA, over two sets of inputs.
 GPU time: events around one call, launched behind a kernel that sleeps, so that the launch itself is hidden.
 Eager time: calls back to back on an idle GPU, wall clock over their number.  All samples are kept.
 """
@@ -24,10 +24,18 @@ from pathlib import Path
 from typing import Any
 
 ERROR_RATIO = 1.5
-SIDES = {"headway": ("forward", "kda_forward"), "fla": ("baseline", "fla_forward")}
+SIDES = {
+    "headway": ("forward", "kda_forward"),
+    "fla": ("baseline", "fla_forward"),
+    "flashkda": ("baseline", "flash_kda_forward"),
+}
 
 
 # ---- the worker: one side, one process
+
+
+def _options(raw: bool) -> dict[str, Any]:
+    return {"raw_gates": True, "beta_logit": True} if raw else {}
 
 
 def _calls(forward: Callable[..., Any], shape: Sequence[int], regime: str, raw: bool) -> list[Callable[[], Any]]:
@@ -35,7 +43,7 @@ def _calls(forward: Callable[..., Any], shape: Sequence[int], regime: str, raw: 
     from .cases import make_case
 
     batch, tokens, heads = shape
-    options: dict[str, Any] = {"raw_gates": True, "beta_logit": True} if raw else {}
+    options = _options(raw)
 
     def call(seed: int) -> Callable[[], Any]:
         case = make_case(batch, tokens, heads, regime, seed, device="cuda", with_state=False)
@@ -44,13 +52,18 @@ def _calls(forward: Callable[..., Any], shape: Sequence[int], regime: str, raw: 
     return [call(seed) for seed in (1, 2)]
 
 
-def _errors(forward: Callable[..., Any], regime: str) -> dict[str, float]:
-    from .cases import make_case
-    from .reference import kda_reference, relative_error
+def _errors(forward: Callable[..., Any], regime: str, raw: bool) -> dict[str, float]:
+    import torch
 
-    case = make_case(1, 1024, 8, regime, 3, device="cuda")
-    o, state = forward(*case[:5], initial_state=case.initial_state)
-    expected_o, expected_state = kda_reference(*case[:5], initial_state=case.initial_state)
+    from .cases import make_case
+    from .reference import kda_reference, log_gates, relative_error
+
+    # the regime "similar" is no gate regime: nearly equal keys, rewritten fully, with slow gates
+    similar = 0.95 if regime == "similar" else 0.0
+    case = make_case(1, 1024, 8, "slow" if similar else regime, 3, device="cuda", similar_keys=similar)
+    o, state = forward(*case[:5], initial_state=case.initial_state, **_options(raw))
+    gates, beta = (log_gates(case.g, lower_bound=-5.0), torch.sigmoid(case.beta.double())) if raw else case[3:5]
+    expected_o, expected_state = kda_reference(*case[:3], gates, beta, initial_state=case.initial_state)
     return {"o": relative_error(o, expected_o), "state": relative_error(state, expected_state)}
 
 
@@ -100,7 +113,7 @@ def _serve(side: str) -> None:
                 if side == "fla":
                     answer["fla"] = importlib.import_module("fla").__version__
             elif request["do"] == "errors":
-                answer = _errors(forward, request["regime"])
+                answer = _errors(forward, request["regime"], request["raw"])
             elif request["do"] == "prepare":
                 calls = []
                 torch.cuda.empty_cache()
@@ -164,22 +177,23 @@ def _compare(sides: Sequence[_Side], rounds: int, eager_calls: int) -> dict[str,
         for name, samples in turn.items():
             gpu[name] += samples
         if len(sides) == 2:
-            ratios.append(statistics.median(turn["fla"]) / statistics.median(turn["headway"]))
+            ratios.append(statistics.median(turn[sides[1].name]) / statistics.median(turn[sides[0].name]))
     result: dict[str, Any] = {
         name: {"gpu": _summary(gpu[name]), "eager_median_ms": statistics.median(eager[name])} for name in gpu
     }
     if ratios:
         result["gpu_ratio"] = {"median": statistics.median(ratios), "min": min(ratios), "max": max(ratios)}
-        result["eager_ratio"] = result["fla"]["eager_median_ms"] / result["headway"]["eager_median_ms"]
+        result["eager_ratio"] = result[sides[1].name]["eager_median_ms"] / result[sides[0].name]["eager_median_ms"]
     return result
 
 
-def _check(sides: Sequence[_Side], regime: str) -> dict[str, dict[str, float]]:
-    errors: dict[str, dict[str, float]] = {side.name: side.ask("errors", regime=regime) for side in sides}
-    if "fla" in errors:
-        for part, error in errors["headway"].items():
-            if not error <= ERROR_RATIO * errors["fla"][part]:
-                raise SystemExit(f"{regime}: error of {part} {error:.2e}, FLA's {errors['fla'][part]:.2e}: not timed")
+def _check(sides: Sequence[_Side], regime: str, raw: bool) -> dict[str, dict[str, float]]:
+    errors: dict[str, dict[str, float]] = {s.name: s.ask("errors", regime=regime, raw=raw) for s in sides}
+    for other in sides[1:]:
+        for part, error in errors[sides[0].name].items():
+            bar = errors[other.name][part]
+            if not error <= ERROR_RATIO * bar:
+                raise SystemExit(f"{regime}: error of {part} {error:.2e}, {other.name}'s {bar:.2e}: not timed")
     return errors
 
 
@@ -189,21 +203,21 @@ def main() -> None:
     parser.add_argument("--regimes", nargs="+", default=["registry"])
     parser.add_argument("--raw", action="store_true", help="gate, sigmoid and norm in the kernel")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--alone", action="store_true", help="without FLA")
+    parser.add_argument("--against", choices=["fla", "flashkda", "nobody"], default="fla")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--serve", choices=list(SIDES), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         _serve(options.serve)
         return
-    sides = [_Side(name) for name in (["headway"] if options.alone else list(SIDES))]
+    sides = [_Side(name) for name in ("headway", options.against) if name in SIDES]
     versions = {side.name: side.ask("versions") for side in sides}
     result: dict[str, Any] = {
         "schema": "headway.kda-measurement/1",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "versions": versions,
-        "errors": {regime: _check(sides, regime) for regime in dict.fromkeys(["registry", *options.regimes])},
+        "errors": {regime: _check(sides, regime, options.raw) for regime in [*options.regimes, "similar"]},
         "rows": [],
     }
     for text in options.shapes:
