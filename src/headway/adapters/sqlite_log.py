@@ -7,7 +7,7 @@ removed write-ahead log would otherwise look like a log that never had those rec
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -72,7 +72,11 @@ class SqliteLog:
             # Checked without the right to write: closing a writable connection folds the write-ahead log into the
             # file and deletes it, and of a damaged one every byte is still wanted.
             self._db = connect(path, "ro", PATIENCE_SECONDS)
-            self._or_closed(lambda: self._check_on_open(read_only=read_only))
+            try:
+                self._check_on_open(read_only=read_only)
+            except BaseException:
+                self.close()
+                raise
         if not read_only:
             self.close()
             self._db = self._open_to_write()
@@ -151,7 +155,7 @@ class SqliteLog:
 
     def close(self) -> None:
         """Let go of the file. The last process to do so folds the write-ahead log into it."""
-        with suppress(sqlite3.Error, AttributeError):  # not opened at all: nothing to let go of
+        with suppress(sqlite3.Error, AttributeError):  # AttributeError: it was never opened
             self._db.close()
 
     def _open_to_write(self) -> sqlite3.Connection:
@@ -171,13 +175,6 @@ class SqliteLog:
                 sync_folder(self.path.parent)
                 sync_folder(self.path.parent.parent)
         return db
-
-    def _or_closed(self, check: Callable[[], None]) -> None:
-        try:
-            check()
-        except BaseException:
-            self.close()
-            raise
 
     def _check_on_open(self, *, read_only: bool) -> None:
         noted = self._tail.read()  # before the log is looked at: it must not know of records written meanwhile
