@@ -9,6 +9,7 @@ signature that fails is exit 128 in git and never an empty pick: it is raised he
 import os
 import tempfile
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 
 from headway.adapters.clocks import SystemClock
@@ -51,7 +52,7 @@ class GitLanding:
 
     def compose(self, draft: Draft) -> Sha:
         message = self._through_hooks(draft.message) if self._hooks else draft.message
-        return self._signed(draft, message) if self._signs() else self._plain(draft, message)
+        return self._signed(draft, message) if self._signs else self._plain(draft, message)
 
     def read(self, ref: str) -> Sha | None:
         lender = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self._quarantine.objects)}
@@ -118,13 +119,16 @@ class GitLanding:
         head = self.read(ref) if ran.code == 0 else None
         if head is None:
             raise SourceUnreachable(
-                f"Upstream {without_user_info(source)} (branch {branch}) could not be read: {ran.complaint}.",
+                f"Upstream {without_user_info(source)} (branch {branch}) could not be read: "
+                f"{ran.complaint.replace(source, without_user_info(source))}.",
                 "What is known of it is a partial source; mend the address or the network and run again.",
             )
         self._failpoints.hit("git.fetch.after")
         return head
 
     def _through_hooks(self, message: bytes) -> bytes:
+        if not any((self._hooks_folder / name).is_file() for name, _ in MESSAGE_HOOKS):
+            return message
         with tempfile.TemporaryDirectory(prefix="headway-message-") as folder:
             file = Path(folder) / "COMMIT_EDITMSG"
             file.write_bytes(message)
@@ -140,24 +144,35 @@ class GitLanding:
                     )
             return file.read_bytes()
 
+    @cached_property
+    def _hooks_folder(self) -> Path:
+        """Where the owner's hooks are, `core.hooksPath` followed."""
+        return Path(self._git.run("rev-parse", "--path-format=absolute", "--git-path", "hooks", hooks=True).text)
+
+    @cached_property
     def _signs(self) -> bool:
         return self._git.run("config", "--type=bool", "commit.gpgSign", ok=None).text == "true"
 
-    def _committer(self) -> dict[str, str]:
-        return {"GIT_COMMITTER_DATE": f"{int(self._clock.now().timestamp())} +0000"}
-
-    def _plain(self, draft: Draft, message: bytes) -> Sha:
-        """Written by hand: `commit-tree` would refuse or rewrite an author line that git itself once accepted."""
-        ran = self._git.run("var", "GIT_COMMITTER_IDENT", ok=None, env=self._committer())
+    @cached_property
+    def _committer(self) -> bytes:
+        """`Name <mail>` of whoever runs headway here."""
+        ran = self._git.run("var", "GIT_COMMITTER_IDENT", ok=None)
         if ran.code != 0:
             raise HeadwayError(
                 f"git does not know who commits here: {ran.complaint}.", "Set user.name and user.email with git config."
             )
+        return ran.stdout.rsplit(b" ", 2)[0]
+
+    def _now(self) -> str:
+        return f"{int(self._clock.now().timestamp())} +0000"
+
+    def _plain(self, draft: Draft, message: bytes) -> Sha:
+        """Written by hand: `commit-tree` would refuse or rewrite an author line that git itself once accepted."""
         head = [
             f"tree {draft.tree}".encode(),
             f"parent {draft.parent}".encode(),
             b"author " + draft.author,
-            b"committer " + ran.stdout.rstrip(b"\n"),
+            b"committer " + self._committer + b" " + self._now().encode(),
             *([f"encoding {draft.encoding}".encode()] if draft.encoding else []),
         ]
         content = b"\n".join(head) + b"\n\n" + message
@@ -165,7 +180,7 @@ class GitLanding:
 
     def _signed(self, draft: Draft, message: bytes) -> Sha:
         encoding = ("-c", f"i18n.commitEncoding={draft.encoding}") if draft.encoding else ()
-        env = {**self._committer(), **_author_variables(draft.author), **self._in_quarantine()}
+        env = {"GIT_COMMITTER_DATE": self._now(), **_author_variables(draft.author), **self._in_quarantine()}
         args = (*encoding, "commit-tree", "-S", draft.tree, "-p", draft.parent)
         ran = self._git.run(*args, stdin=message, ok=None, env=env)
         if ran.code != 0:

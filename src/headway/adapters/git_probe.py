@@ -21,7 +21,7 @@ def probe_upstream(fork: Git, quarantine: Quarantine, source: str, branch: str) 
     listed = fork.run("ls-remote", "--quiet", "--end-of-options", source, wanted, ok=None)
     if listed.code != 0:
         raise SourceUnreachable(
-            f"Upstream {without_user_info(source)} cannot be read: {listed.complaint}.",
+            f"Upstream {without_user_info(source)} cannot be read: {_shown(listed.complaint, source)}.",
             "Check --upstream, the network and your access.",
         )
     if not listed.stdout.strip():
@@ -37,7 +37,21 @@ def probe_upstream(fork: Git, quarantine: Quarantine, source: str, branch: str) 
     fetched = fork.run("fetch", *flags, "--refmap=", "--end-of-options", source, wanted, ok=None, env=elsewhere)
     if fetched.code != 0:
         raise SourceUnreachable(
-            f"Upstream {without_user_info(source)} cannot be fetched: {fetched.complaint}.", "Try again."
+            f"Upstream {without_user_info(source)} cannot be fetched: {_shown(fetched.complaint, source)}.",
+            "Try again.",
         )
     quarantine.git.run("update-ref", PROBE_REF, head)
     return head
+
+
+def default_branch(fork: Git, source: str) -> str:
+    """The branch that upstream's HEAD names; `main` where it does not say (or cannot be read: the probe says why)."""
+    listed = fork.run("ls-remote", "--quiet", "--symref", "--end-of-options", source, "HEAD", ok=None)
+    for line in listed.text.splitlines():
+        if line.startswith("ref: refs/heads/"):
+            return line.removeprefix("ref: refs/heads/").split("\t")[0]
+    return "main"
+
+
+def _shown(complaint: str, source: str) -> str:
+    return complaint.replace(source, without_user_info(source))

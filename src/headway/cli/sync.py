@@ -30,7 +30,7 @@ app.command()(replay)
 @init_app.command()
 def init(
     upstream: Annotated[str, typer.Option(help="The project followed: a path or URL.")],
-    branch: Annotated[str, typer.Option(help="Upstream's branch; its first-parent line counts.")] = "main",
+    branch: Annotated[str, typer.Option(help="Upstream's branch; else the one its HEAD names.")] = "",
     trunk: Annotated[str, typer.Option(help="The fork's main branch; else the one checked out.")] = "",
     fork_id: Annotated[str, typer.Option("--id", help="Name of the fork's ledger; else the folder's name.")] = "",
     setup: Annotated[str, typer.Option(help="L1's setup step, a line for `sh -c`.")] = "",

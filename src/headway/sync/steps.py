@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headway.core.errors import HeadwayError
-from headway.core.events import Event
+from headway.core.events import Event, decode
 from headway.core.events_core import IntentNamed
 from headway.core.events_sync import (
     Attempted,
@@ -27,7 +27,6 @@ from headway.core.ports.git import (
     SigningFailed,
     SourceUnreachable,
 )
-from headway.core.ports.log import decoded
 from headway.core.reasons import Reason
 from headway.core.trailers import RESOLVED_BY, UPSTREAM_COMMIT, UPSTREAM_PR, add_trailers
 from headway.sync.accounting import Ledger
@@ -36,7 +35,8 @@ from headway.sync.history import UPSTREAM_REF, Range, pull_request_link, pull_re
 from headway.sync.room import Room
 from headway.sync.scanning import scan_facts
 from headway.sync.triage import Assessment, Decided, Ready, Triage
-from headway.validate.tier_ladder import L1Answer, known_from
+from headway.validate.known import KnownResults
+from headway.validate.tier_ladder import L1Answer
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Steps:
         self.room = room
         self.orders = orders
         self._triage: Triage | None = None
+        self._known, self._known_up_to = KnownResults(), 0
 
     # --- begin and end
 
@@ -162,8 +163,7 @@ class Steps:
             return self.room.facts(about=disposed_events(self.room, ledger, refused))
         except SigningFailed as trouble:
             return self._stop("could_not_run", Reason.HOOK_FAILED, trouble.message, trouble.fix)
-        known = known_from(decoded(self.room.log.read(self.room.validation)))
-        return self._judged(ledger, commit, self.room.l1(commit, attempted.onto, known))
+        return self._judged(ledger, commit, self.room.l1(commit, attempted.onto, self._known_results()))
 
     def is_still_composed(self, validated: Validated) -> bool:
         """The quarantine survives a kill but not a power cut; a lost commit is composed and judged again."""
@@ -260,6 +260,13 @@ class Steps:
     def _line(self, ledger: Ledger) -> Range:
         assert ledger.head is not None
         return upstream_range(self.room.history, _base(ledger), ledger.head, ledger.changes)
+
+    def _known_results(self) -> KnownResults:
+        """What L1 remembers; each record of its stream is read once, however many changes a run takes."""
+        for record in self.room.log.read(self.room.validation, self._known_up_to):
+            self._known.take((decode(record.type, record.payload),))
+            self._known_up_to = record.version
+        return self._known
 
     def _inbox(self, ledger: Ledger) -> tuple[Entry, ...]:
         return untaken(self.room.log, self.room.home, ledger.inbox_taken)

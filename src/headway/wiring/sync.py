@@ -14,7 +14,7 @@ from headway.adapters.config_source import ConfigFile, ConfigFound, find_config,
 from headway.adapters.git_command import Git
 from headway.adapters.git_history import GitHistory
 from headway.adapters.git_landing import GitLanding, without_user_info
-from headway.adapters.git_probe import PROBE_REF, probe_upstream
+from headway.adapters.git_probe import PROBE_REF, default_branch, probe_upstream
 from headway.adapters.git_repository import ForkRepository, known_commit, open_fork, trunk_of
 from headway.adapters.git_trees import GitTrees
 from headway.adapters.git_trial import GitTrialMerges, Quarantine
@@ -83,6 +83,7 @@ def init(path: Path, answers: Answers, state: Path | None, world: World | None =
         text = config_text(answers).encode()
         found = ConfigFound(parse_config(text, "headway.toml (new)"), ())
     config = found.config
+    _refuse_other_upstream(config, answers)
     with Quarantine(fork.top) as probe:
         head = probe_upstream(fork.git, probe, config.upstream.url, config.upstream.branch)
         trunk = known_commit(fork, f"refs/heads/{config.fork.trunk}")
@@ -302,6 +303,15 @@ def _refuse_dirty(fork: ForkRepository) -> None:
         )
 
 
+def _refuse_other_upstream(config: Config, answers: Answers) -> None:
+    if config.upstream.url != answers.upstream:
+        raise HeadwayError(
+            f"{config.source} already follows {without_user_info(config.upstream.url)}, "
+            f"not {without_user_info(answers.upstream)}.",
+            "Edit `[upstream]` there, or give the same --upstream.",
+        )
+
+
 def _refuse_unready(session: Session) -> None:
     config = session.found.config
     _refuse_unopened(session.room)
@@ -371,4 +381,5 @@ def default_answers(path: Path, upstream: str, branch: str) -> Answers:
     fork = open_fork(path)
     local = Path(upstream).expanduser()
     address = str(local.resolve()) if local.exists() else upstream
+    branch = branch or default_branch(fork.git, address)
     return Answers(address, branch, fork_id_of(fork.top.name), trunk_of(fork))
