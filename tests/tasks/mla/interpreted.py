@@ -22,7 +22,8 @@ def run(case: Case, dtype: torch.dtype) -> dict[str, object]:
     q, kv = make_inputs(case, dtype)
     out = mla_prefill(q, kv, causal=case.causal, scratch_bytes=SCRATCH)
     expected = oracle(q, kv, default_scale(q.shape[-1]), case.causal)
-    shape = Shape(case.seq, case.heads, case.causal, two_kernel.SMALL.rows, two_kernel.SMALL.keys, q.element_size())
+    tiles = two_kernel.tiles_for(dtype)
+    shape = Shape(case.seq, case.heads, case.causal, tiles.rows, tiles.keys, q.element_size())
     return {
         "error": relative_error(out, expected),
         "slabs": len(plan_slabs(shape, SCRATCH)),
@@ -46,6 +47,7 @@ def without_repair() -> float:
 
 def refusals() -> dict[str, str]:
     q, kv = torch.zeros(1, 4, 2, 576), torch.zeros(1, 4, 576)
+    misaligned = torch.zeros(q.numel() + 1)[1:].view(q.shape)
     calls = {
         "rank": lambda: mla_prefill(q[0], kv),
         "head dim": lambda: mla_prefill(q[..., :500].contiguous(), kv),
@@ -59,6 +61,9 @@ def refusals() -> dict[str, str]:
         "form": lambda: mla_prefill(q, kv, form="fast"),
         "scratch": lambda: mla_prefill(q, kv, scratch_bytes=100),
         "empty": lambda: mla_prefill(q[:, :0], kv[:, :0]),
+        "scale": lambda: mla_prefill(q, kv, scale=-1.0),
+        "gradient": lambda: mla_prefill(q.clone().requires_grad_(), kv),
+        "alignment": lambda: mla_prefill(misaligned, kv),
         "not a tensor": lambda: mla_prefill(q.tolist(), kv),
     }
     said = {}

@@ -12,6 +12,7 @@ import pytest
 from headway.tasks.mla.cases import CPU
 
 HERE = Path(__file__).parent
+pytestmark = pytest.mark.timeout(600)  # seconds of processor time, but minutes beside a full suite
 BAR = {"float32": 1e-5, "bfloat16": 7e-3}  # the interpreter truncates to bfloat16 where the GPU rounds
 
 
@@ -91,6 +92,9 @@ def test_the_dispatcher_says_why(interpreted: Any) -> None:
             "ValueError: scratch_bytes=100 is too small: one block of 64 rows against 4 keys needs 16640",
         ),
         ("empty", "ValueError: q is empty: shape (1, 0, 2, 576)"),
+        ("scale", "ValueError: scale must be positive and finite, not -1.0"),
+        ("gradient", "RuntimeError: there is no backward: call under torch.no_grad(), or detach q and kv"),
+        ("alignment", "ValueError: q and kv must start on a 16-byte boundary: copy the slice with .clone()"),
         ("not a tensor", "TypeError: q must be a torch.Tensor, not list"),
     ],
 )

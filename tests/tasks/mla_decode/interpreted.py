@@ -28,6 +28,7 @@ def run(case: Case, dtype: torch.dtype) -> dict[str, object]:
 
 def refusals() -> dict[str, str]:
     q, kv = torch.zeros(2, 4, 576), torch.zeros(2, 8, 576)
+    misaligned = torch.zeros(q.numel() + 1)[1:].view(q.shape)
     calls = {
         "rank": lambda: mla_decode(q[0], kv),
         "head dim": lambda: mla_decode(q[..., :500].contiguous(), kv),
@@ -41,6 +42,9 @@ def refusals() -> dict[str, str]:
         "form": lambda: mla_decode(q, kv, form="fast"),
         "splits": lambda: mla_decode(q, kv, splits=0),
         "empty": lambda: mla_decode(q, kv[:, :0]),
+        "scale": lambda: mla_decode(q, kv, scale=float("nan")),
+        "gradient": lambda: mla_decode(q.clone().requires_grad_(), kv),
+        "alignment": lambda: mla_decode(misaligned, kv),
         "not a tensor": lambda: mla_decode(q, kv.tolist()),
     }
     said = {}

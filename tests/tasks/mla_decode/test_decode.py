@@ -12,6 +12,7 @@ import pytest
 from headway.tasks.mla_decode.cases import CPU
 
 HERE = Path(__file__).parent
+pytestmark = pytest.mark.timeout(600)  # seconds of processor time, but minutes beside a full suite
 BAR = {"float32": 1e-5, "bfloat16": 7e-3}  # the interpreter truncates to bfloat16 where the GPU rounds
 
 
@@ -86,6 +87,9 @@ def test_splits_fill_the_device_and_none_is_empty(interpreted: Any) -> None:
         ("form", "ValueError: form must be 'auto', 'gluon' or 'plain', not 'fast'"),
         ("splits", "ValueError: splits must be at least 1, not 0"),
         ("empty", "ValueError: kv is empty: shape (2, 0, 576)"),
+        ("scale", "ValueError: scale must be positive and finite, not nan"),
+        ("gradient", "RuntimeError: there is no backward: call under torch.no_grad(), or detach q and kv"),
+        ("alignment", "ValueError: q and kv must start on a 16-byte boundary: copy the slice with .clone()"),
         ("not a tensor", "TypeError: kv must be a torch.Tensor, not list"),
     ],
 )

@@ -11,6 +11,7 @@ Both flag row blocks whose scores leave the range and compute those again (`kern
 """
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -72,11 +73,11 @@ def mla_prefill(
 
     q: [B, S, H, 512] or, with 64 rope dims behind the latent ones, [B, S, H, 576]; kv: [B, S, 512 or 576] alike.
     Both contiguous, of one dtype and on one device: bfloat16, or float32 (two-kernel form only). Values are finite.
-    scale: default 512 ** -0.5 without rope, 192 ** -0.5 with it.
+    scale: positive; default 512 ** -0.5 without rope, 192 ** -0.5 with it. There is no backward.
     form: "auto" takes `choose_form(q)`. scratch_bytes bounds the two-kernel form's scratch (default 1 GiB).
     Returns o [B, S, H, 512] in q's dtype. Raises TypeError, ValueError or RuntimeError with what was wrong.
     """
-    _check(q, kv, scratch_bytes)
+    _check(q, kv, scale, scratch_bytes)
     chosen: str = choose_form(q).form if form == "auto" else form
     if chosen == "gluon":
         _require_gluon(q)
@@ -86,11 +87,12 @@ def mla_prefill(
         raise ValueError(f"form must be 'auto', 'gluon' or 'two-kernel', not {form!r}")
     scale_log2 = (default_scale(q.shape[-1]) if scale is None else float(scale)) * LOG2E
     out = torch.empty(*q.shape[:3], LATENT, device=q.device, dtype=q.dtype)
-    for b in range(q.shape[0]):
-        if chosen == "gluon":
-            prefill_gluon(q[b], kv[b], out[b], scale_log2, causal)
-        else:
-            prefill_two_kernel(q[b], kv[b], out[b], scale_log2, causal, scratch_bytes)
+    with torch.cuda.device(q.device) if q.device.type == "cuda" else nullcontext():
+        for b in range(q.shape[0]):
+            if chosen == "gluon":
+                prefill_gluon(q[b], kv[b], out[b], scale_log2, causal)
+            else:
+                prefill_two_kernel(q[b], kv[b], out[b], scale_log2, causal, scratch_bytes)
     return out
 
 
@@ -119,7 +121,7 @@ def prefill_gluon(q: torch.Tensor, kv: torch.Tensor, out: torch.Tensor, scale_lo
     repair(q2, kv, o2, flags, 64, scale_log2, heads, causal)
 
 
-def _check(q: torch.Tensor, kv: torch.Tensor, scratch_bytes: int) -> None:
+def _check(q: torch.Tensor, kv: torch.Tensor, scale: float | None, scratch_bytes: int) -> None:
     for name, x, rank in (("q", q, 4), ("kv", kv, 3)):
         if not isinstance(x, torch.Tensor):
             raise TypeError(f"{name} must be a torch.Tensor, not {type(x).__name__}")
@@ -140,6 +142,12 @@ def _check(q: torch.Tensor, kv: torch.Tensor, scratch_bytes: int) -> None:
         raise TypeError(f"q must be bfloat16 or float32, not {q.dtype}")
     if q.device != kv.device:
         raise ValueError(f"q and kv must be on one device, not {q.device} and {kv.device}")
+    if q.data_ptr() % 16 or kv.data_ptr() % 16:
+        raise ValueError("q and kv must start on a 16-byte boundary: copy the slice with .clone()")
+    if torch.is_grad_enabled() and (q.requires_grad or kv.requires_grad):
+        raise RuntimeError("there is no backward: call under torch.no_grad(), or detach q and kv")
+    if scale is not None and not (0.0 < scale < math.inf):
+        raise ValueError(f"scale must be positive and finite, not {scale}")
     if scratch_bytes <= 0:
         raise ValueError(f"scratch_bytes must be positive, not {scratch_bytes}")
 

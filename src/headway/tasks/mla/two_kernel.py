@@ -37,8 +37,15 @@ class Tiles:
 
 
 HOPPER = Tiles()
-# float32 doubles every tile's bytes, and the interpreter has no use for large ones
-SMALL = Tiles(64, 64, 64, 4, 2, 128, 64, 4, 2, None, 16)
+FLOAT32 = Tiles(64, 64, 64, 4, 2, 128, 64, 4, 2, None, 16)  # every tile takes twice the bytes
+INTERPRETED = Tiles(64, 64, 64, 4, 1, 512, 64, 4, 1, None, 1)  # its time is in programs and steps, not in arithmetic
+
+
+def tiles_for(dtype: torch.dtype) -> Tiles:
+    """The tile sizes a call with such inputs uses here."""
+    if emulated():
+        return INTERPRETED
+    return HOPPER if dtype == torch.bfloat16 else FLOAT32
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ def prefill_two_kernel(
     """One sequence: q [S, H, D], kv [S, D] -> out [S, H, 512], without checks. scale_log2: softmax scale * log2(e)."""
     seq, heads, dim = q.shape
     rows = seq * heads
-    t = tiles or (HOPPER if q.dtype == torch.bfloat16 and not emulated() else SMALL)
+    t = tiles or tiles_for(q.dtype)
     shape = Shape(seq, heads, causal, t.rows, t.keys, q.element_size())
     slabs = plan_slabs(shape, scratch_bytes)
     n_lanes = 2 if len(slabs) > 1 and q.device.type == "cuda" else 1

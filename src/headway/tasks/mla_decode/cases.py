@@ -49,8 +49,8 @@ HELD_OUT = (
 CPU = (
     Case(1, 1, heads=2),
     Case(2, 100, heads=3, splits=1),
-    Case(1, 300, heads=64, splits=3),
-    Case(1, 270, heads=70, splits=2, rope=False),
+    Case(1, 300, heads=6, splits=3),
+    Case(1, 150, heads=66, splits=2, rope=False),
     Case(2, 200, heads=2, splits=2, regime="peaked"),
     Case(1, 400, heads=2, regime="rising"),
 )

@@ -8,6 +8,7 @@ written by the Gluon kernel directly.
 """
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -90,23 +91,25 @@ def mla_decode(
 
     q: [B, H, 512] or, with 64 rope dims behind the latent ones, [B, H, 576]; kv: [B, S, 512 or 576] alike.
     Both contiguous, of one dtype and on one device: bfloat16, or float32 (plain form only). Values are finite.
-    scale: default 512 ** -0.5 without rope, 192 ** -0.5 with it. splits: parts each cache is cut into; chosen by
-    device if not given. Returns o [B, H, 512] in q's dtype. Raises TypeError, ValueError or RuntimeError.
+    scale: positive; default 512 ** -0.5 without rope, 192 ** -0.5 with it. splits: parts each cache is cut into; chosen
+    by device if not given. There is no backward. Returns o [B, H, 512] in q's dtype.
+    Raises TypeError, ValueError or RuntimeError with what was wrong.
     """
-    _check(q, kv, splits)
+    _check(q, kv, scale, splits)
     chosen: str = choose_form(q).form if form == "auto" else form
     scale_log2 = (default_scale(q.shape[-1]) if scale is None else float(scale)) * LOG2E
     items = kv.shape[0] * -(-q.shape[1] // 64)
-    multiprocessors = _multiprocessors(q.device)
+    chunk = chunk_keys(kv.shape[1], items, _multiprocessors(q.device), splits)
     out = torch.empty(*q.shape[:2], LATENT, device=q.device, dtype=q.dtype)
-    if chosen == "gluon":
-        _require_gluon(q)
-        decode_gluon(q, kv, out, scale_log2, chunk_keys(kv.shape[1], items, multiprocessors, splits))
-    elif chosen == "plain":
-        _require_plain(q)
-        decode_plain(q, kv, out, scale_log2, chunk_keys(kv.shape[1], items, multiprocessors, splits))
-    else:
-        raise ValueError(f"form must be 'auto', 'gluon' or 'plain', not {form!r}")
+    with torch.cuda.device(q.device) if q.device.type == "cuda" else nullcontext():
+        if chosen == "gluon":
+            _require_gluon(q)
+            decode_gluon(q, kv, out, scale_log2, chunk)
+        elif chosen == "plain":
+            _require_plain(q)
+            decode_plain(q, kv, out, scale_log2, chunk)
+        else:
+            raise ValueError(f"form must be 'auto', 'gluon' or 'plain', not {form!r}")
     return out
 
 
@@ -151,9 +154,10 @@ def decode_plain(q: torch.Tensor, kv: torch.Tensor, out: torch.Tensor, scale_log
     heads = q.shape[1]
     splits = -(-seq // chunk)
     scratch = _Scratch.allocate(q, splits)
+    keys = 64 if _emulated() else 64 // q.element_size()
     kernels.split_kv_plain[(splits, batch * -(-heads // 64))](
         q, kv, scratch.part, scratch.lse, scratch.peak, scale_log2, seq, chunk,
-        heads, dim, 32 if q.element_size() == 2 else 16, _emulated(), num_warps=8, num_stages=1,
+        heads, dim, keys, _emulated(), num_warps=8, num_stages=1,
     )  # fmt: skip
     scratch.combine_into(out, CombineConfig.for_splits(splits))
 
@@ -188,7 +192,7 @@ class _Scratch:
         )  # fmt: skip
 
 
-def _check(q: torch.Tensor, kv: torch.Tensor, splits: int | None) -> None:
+def _check(q: torch.Tensor, kv: torch.Tensor, scale: float | None, splits: int | None) -> None:
     for name, x in (("q", q), ("kv", kv)):
         if not isinstance(x, torch.Tensor):
             raise TypeError(f"{name} must be a torch.Tensor, not {type(x).__name__}")
@@ -208,6 +212,12 @@ def _check(q: torch.Tensor, kv: torch.Tensor, splits: int | None) -> None:
         raise TypeError(f"q must be bfloat16 or float32, not {q.dtype}")
     if q.device != kv.device:
         raise ValueError(f"q and kv must be on one device, not {q.device} and {kv.device}")
+    if q.data_ptr() % 16 or kv.data_ptr() % 16:
+        raise ValueError("q and kv must start on a 16-byte boundary: copy the slice with .clone()")
+    if torch.is_grad_enabled() and (q.requires_grad or kv.requires_grad):
+        raise RuntimeError("there is no backward: call under torch.no_grad(), or detach q and kv")
+    if scale is not None and not (0.0 < scale < math.inf):
+        raise ValueError(f"scale must be positive and finite, not {scale}")
     if splits is not None and splits < 1:
         raise ValueError(f"splits must be at least 1, not {splits}")
 

@@ -67,7 +67,7 @@ def split_kv_plain(
     halves = tl.reshape(acc, [64, 2, 256])
     largest = tl.maximum(tl.max(tl.abs(halves), 2), 1.0e-30)
     scaled = tl.reshape(halves / largest[:, :, None], [64, LATENT])
-    tl.store(part + row[:, None] * LATENT + latent[None, :], scaled.to(part.dtype.element_ty))
+    tl.store(part + row.to(tl.int64)[:, None] * LATENT + latent[None, :], scaled.to(part.dtype.element_ty))
     tl.store(peak + row[:, None] * 2 + tl.arange(0, 2)[None, :], largest / row_sum[:, None])
     tl.store(lse + row, m + tl.log2(row_sum))
 
