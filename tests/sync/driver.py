@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.sync.repos import Pair, new_pair
-
 from headway.cli.main import exit_code_of
 from headway.core.names import Sha
+from tests.sync.repos import Pair, new_pair
 
 ENGINE = "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return a * 2\n"
 CHECK = """import sys
@@ -79,9 +78,9 @@ class Headway:
         assert said.code == 0, (args, said)
         return said
 
-    def begin(self, *, l1: str = L1, policy: str = POLICY) -> None:
+    def begin(self, *, l1: str = L1, policy: str = POLICY, upstream: str = "") -> None:
         """init, with a suite and a policy; headway.toml stays uncommitted."""
-        self.ok("init", "--upstream", str(self.pair.upstream.path))
+        self.ok("init", "--upstream", upstream or str(self.pair.upstream.path))
         toml = self.pair.fork.path / "headway.toml"
         head = toml.read_text().split("# What must be green")[0]
         toml.write_text(head + l1 + policy)

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from tests.sync.repos import Pair, lines, new_pair
 
 from headway.adapters.git_command import Git
 from headway.adapters.git_history import GitHistory
 from headway.core.config import AdoptConfig
 from headway.sync.adopt import Match, scan
 from headway.sync.history import upstream_range
+from tests.sync.repos import Pair, lines, new_pair
 
 TEN = lines(*range(10))
 

@@ -5,10 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.sync.driver import L1, POLICY, Headway, Said, new_fork
-from tests.sync.repos import Pair, Repo, new_repo
 
 from headway.adapters.processes import run
+from tests.sync.driver import L1, POLICY, Headway, Said, new_fork
+from tests.sync.repos import Pair, Repo, new_repo
 
 
 @pytest.fixture

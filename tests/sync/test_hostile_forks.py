@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.sync.driver import CHECK, Headway, new_fork
 
 from headway.adapters.clocks import SystemClock
 from headway.adapters.local_executor import LocalExecutor
 from headway.core.errors import HeadwayError
 from headway.wiring import sync as wiring
 from headway.wiring.sync import World
+from tests.sync.driver import CHECK, Headway, new_fork
 
 L1 = f"""
 [l1]

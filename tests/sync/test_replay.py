@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.sync.driver import Headway
-from tests.sync.repos import Pair, Repo, new_pair
 
 from headway.adapters.processes import run
 from headway.core.names import Sha
+from tests.sync.driver import Headway
+from tests.sync.repos import Pair, Repo, new_pair
 
 MODULE = (
     "import os\n\n\ndef one(a, b):\n    return a + b\n\n\ndef two(x):\n    return x\n\n\nPASSES = [\n    'first',\n]\n"

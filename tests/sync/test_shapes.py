@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tests.sync.driver import BASE, Headway, new_fork
-from tests.sync.repos import Repo
 
 from headway.core.names import Sha
+from tests.sync.driver import BASE, Headway, new_fork
+from tests.sync.repos import Pair, Repo
 
 
 @pytest.fixture
@@ -172,3 +172,26 @@ def lose(repo: Repo, name: str) -> None:
     """Remove a loose object, as a damaged or filtered copy lacks it."""
     oid = repo.git("rev-parse", name)
     (repo.path / ".git" / "objects" / oid[:2] / oid[2:]).unlink()
+
+
+def test_a_sha256_pair_works_from_a_subfolder_and_a_linked_work_tree(tmp_path: Path) -> None:
+    upstream = Repo(tmp_path / "upstream", "Upstream Author")
+    upstream.path.mkdir()
+    upstream.git("init", "--quiet", "--initial-branch=trunk", "--object-format=sha256")
+    upstream.commit("base", {**BASE, "deep/er/x.txt": "x\n"})
+    fork = Repo(tmp_path / "fork", "Fork Owner", hours=1000)
+    upstream.git("clone", "--quiet", "--no-hardlinks", str(upstream.path), str(fork.path))
+    fork.git("config", "user.name", "Fork Owner")
+    fork.git("config", "user.email", "fork@example.org")
+    fork.commit("fork: own", {"own.txt": "o\n"})
+    one = upstream.commit("one", {"one.txt": "1\n"})
+    fork.git("worktree", "add", "--quiet", "-b", "work", str(tmp_path / "linked"))
+    headway = Headway(Pair(upstream, fork))
+    headway.begin(upstream="origin")
+    linked = Repo(tmp_path / "linked", "Fork Owner")
+    toml = (fork.path / "headway.toml").read_text()
+    (linked.path / "headway.toml").write_text(toml)
+    (linked.path / "deep/er").mkdir(exist_ok=True, parents=True)
+    Headway(Pair(upstream, Repo(linked.path / "deep/er", "Fork Owner"))).ok("sync", "run")
+    assert headway.answer(one) == "picked(landed)" and len(one) == 64
+    assert fork.git("log", "--format=%s", "-1", "headway/sync") == "one"

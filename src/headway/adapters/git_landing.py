@@ -21,10 +21,13 @@ from headway.adapters.processes import ProcessFailed
 from headway.core.errors import HeadwayError
 from headway.core.names import Sha
 from headway.core.ports.clock import Clock
-from headway.core.ports.git import ABSENT_OID, Draft, HookRefused, RefMoved, SigningFailed, SourceUnreachable
+from headway.core.ports.git import Draft, HookRefused, RefMoved, SigningFailed, SourceUnreachable
 
 DURABLE = ("-c", "core.fsync=committed")
 """git's default does not sync loose objects; a branch that survives a power cut must not point at nothing."""
+
+IMPATIENT = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60")
+"""A server that sends less than 1000 bytes a second for a minute is taken for gone: a run must not hang for ever."""
 
 MESSAGE_HOOKS = (("prepare-commit-msg", ("message",)), ("commit-msg", ()))
 
@@ -71,7 +74,7 @@ class GitLanding:
             "headway: land",
             ref,
             new,
-            old or ABSENT_OID,
+            old or "",
             ok=None,
             hooks=self._hooks,
         )
@@ -104,6 +107,7 @@ class GitLanding:
         folder, there = self._fetch_from or (source, wanted)
         self._failpoints.hit("git.fetch.before")
         ran = self._git.run(
+            *IMPATIENT,
             "fetch",
             "--quiet",
             "--no-tags",

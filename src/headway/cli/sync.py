@@ -149,7 +149,8 @@ def retry(
     state: StateOption = None,
 ) -> None:
     """Put deferred changes back among the pending ones."""
-    for line in wiring.decide(fork, state, tuple(changes or ()), ("retry", "", reason)):
+    done = wiring.decide(fork, state, tuple(changes or ()), ("retry", "", reason))
+    for line in done or ["nothing is deferred"]:
         typer.echo(line)
 
 
