@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.adapters.github_server import TOKEN, GitHubServer
 
 from headway.adapters.folder_forge import FolderForge
 from headway.adapters.github_forge import GitHubForge
 from headway.adapters.processes import run
 from headway.core.ports.forge import Forge, ForgeRefused, ForgeUnreachable, WantedIssue, WantedRequest
+from tests.adapters.github_server import TOKEN, GitHubServer
 
 WANTED = WantedRequest("bundle-1", "headway/bundle-1", "main", "Sync: 3 changes", "Three picks.")
 TRACKING = WantedIssue("sig-1", "test_dot fails", "AssertionError in test_dot", ("headway",))

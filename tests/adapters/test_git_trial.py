@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.sync.repos import Pair, lines, new_pair
 
 from headway.adapters.git_trial import GitTrialMerges, Quarantine
 from headway.adapters.processes import run
 from headway.core.names import Sha
 from headway.core.ports.git import Clean, Conflicted, Empty, Unknown
+from tests.sync.repos import Pair, lines, new_pair
 
 TEN = lines(*range(10))
 

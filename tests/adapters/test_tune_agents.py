@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks.tune_world import speed_of, world_task
 
+from benchmarks.tune_world import speed_of, world_task
 from headway.adapters.script_agent import ScriptAgent
 from headway.adapters.search_agent import SearchAgent
 from headway.core.errors import HeadwayError

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.sync.repos import Repo, new_repo
 
 from headway.adapters.clones import GitClones
 from headway.adapters.memory_workspaces import MemoryWorkspaces
@@ -15,6 +14,7 @@ from headway.adapters.processes import run
 from headway.core.errors import HeadwayError
 from headway.core.names import Sha
 from headway.core.ports.workspace import CloneRequest, Workspaces
+from tests.sync.repos import Repo, new_repo
 
 FILES: dict[str, str | bytes | None] = {"engine/a.py": "A = 1\n", "README": "hello\n"}
 

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.worker.tiny_task import BASELINE, tiny_task
 
 from headway.adapters.spool_worker import SpoolWorker
 from headway.cli.main import exit_code_of
 from headway.core.ports.worker import WorkerJob
+from tests.worker.tiny_task import BASELINE, tiny_task
 
 
 def test_the_packed_worker_drains_a_spool_far_from_headway(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.validate.suites import CHECKS, L1, new_fork
 
 from headway.core.config import L1Config
 from headway.core.counts import Tally, chance_of_worse
@@ -18,6 +17,7 @@ from headway.validate.attribution import BothTallies, attribute, judge, told_apa
 from headway.validate.flakiness import classify
 from headway.validate.infrastructure import infrastructure_kind
 from headway.validate.results import SuiteResult, TestResult
+from tests.validate.suites import CHECKS, L1, new_fork
 
 
 def result(**states: str) -> SuiteResult:

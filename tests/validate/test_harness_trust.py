@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.validate.suites import Fork, new_fork
 
 from headway.core.config import L1Config, StepConfig
 from headway.core.gates import Passed, Refused
@@ -19,6 +18,7 @@ from headway.validate.harness.pytest_report import PLUGIN_FOLDER, environment, r
 from headway.validate.quorum import reconcile
 from headway.validate.reports import Damaged
 from headway.validate.results import SuiteResult
+from tests.validate.suites import Fork, new_fork
 
 Files = dict[str, str | bytes | None]
 SUITE: Files = {

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.worker.tiny_task import tiny_task
 
 from headway.adapters.local_worker import LocalWorker
 from headway.core.ports.worker import WorkerJob, WorkerResult
+from tests.worker.tiny_task import tiny_task
 
 GENEROUS = '"threading", "os", "sys", "ctypes", "time", "socket", "signal", "gc", "numpy"'
 

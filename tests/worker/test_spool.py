@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.worker.tiny_task import BASELINE, tiny_task
 
 from headway.adapters.local_worker import PROGRAM
 from headway.adapters.spool_worker import SpoolWorker, opened
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.ports.worker import WorkerJob
+from tests.worker.tiny_task import BASELINE, tiny_task
 
 SLOW = """
 import numpy as np
