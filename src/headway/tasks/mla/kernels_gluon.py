@@ -269,8 +269,8 @@ def prefill(
     """Rows [S*H, D] of bfloat16 queries against kv [S, D] -> o [S*H, 512]; flags[block] = 1 where a sum left the range.
 
     q_desc, k_desc, o_desc: descriptors with [64, 256] blocks; qp_desc, kp_desc: the same tensors with [64, 64] blocks.
-    scale: softmax scale * log2(e). seq: S. n_blocks: ceil(S * H / 64). Grid: any number of programs up to
-    n_blocks; one a multiprocessor is fastest, because a program fetches its next block's queries and keys behind the current one's
+    scale: softmax scale * log2(e). seq: S. n_blocks: ceil(S * H / 64). Grid: any number of programs up to n_blocks; one
+    a multiprocessor is fastest, because a program fetches its next block's queries and keys behind the current one's
     last products. num_warps must be 4: the second warpgroup is the specialised partition.
 
     Every buffer has one slot, addressed by a number that is always 0 but depends on the loop counter. With plain
