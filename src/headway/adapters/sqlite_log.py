@@ -31,7 +31,7 @@ from headway.adapters.sqlite_log_schema import (
     set_last_position,
     tolerant_text,
 )
-from headway.core.chain import NEW, Head, damaged, followed
+from headway.core.chain import NEW, Head, damaged, followed, proven
 from headway.core.errors import HeadwayError
 from headway.core.events import encode, event_types, unknown
 from headway.core.names import StreamId
@@ -99,17 +99,15 @@ class SqliteLog:
         previous = self._head_at(stream, after, end)
         while previous.version < end.version:
             rows = self._fetch(
-                f"SELECT {COLUMNS} FROM records WHERE stream = ? AND version > ? ORDER BY version LIMIT ?",
-                (stream, previous.version, CHUNK),
+                f"SELECT {COLUMNS} FROM records WHERE stream = ? AND version > ? AND version <= ?"
+                " ORDER BY version LIMIT ?",
+                (stream, previous.version, end.version, CHUNK),
             )
             if not rows:
                 raise damaged(stream, previous.version + 1, 0, f"{_missing(previous, end)} missing from its end")
-            for row in rows:
-                record = Record(*row)
-                previous = followed(previous, record)
-                yield record
-                if previous.version == end.version:
-                    break
+            yield from proven(previous, rows)
+            last = Record._make(rows[-1])
+            previous = Head(last.version, last.hash, last.position)
         if after < end.version and previous.hash != end.hash:
             raise damaged(stream, end.version, end.position, "it is not the record the stream's head names")
 

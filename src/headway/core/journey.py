@@ -16,6 +16,8 @@ from headway.core.ports.log import Append, EventLog, Record
 
 S = TypeVar("S")
 
+CLOSING = (IntentDone, IntentSettled)
+
 Facts = Mapping[StreamId, tuple[Event, ...]]
 """What a stage found out, by the stream it belongs to; appended as one."""
 
@@ -81,7 +83,7 @@ def fold(journey: Journey[S], records: Iterable[Record], start: Progress[S] | No
         version = record.version
         if isinstance(event, IntentNamed):
             open_intent = event
-        elif isinstance(event, IntentDone | IntentSettled):
+        elif isinstance(event, CLOSING):
             open_intent = None
         state = journey.apply(state, event)
     return Progress(state, version, open_intent)
