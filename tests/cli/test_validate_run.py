@@ -160,3 +160,36 @@ def test_a_census_of_a_suite_that_does_not_start_is_not_taken(fork: Repo, capsys
     fork.commit("broken", {"headway.toml": config("no-such-runner")})
     assert exit_code_of(["validate", "census"]) == 4
     assert "No census of" in capsys.readouterr().err
+
+
+def culprit(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, dict]:
+    code = exit_code_of(["validate", "culprit", *args, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_a_culprit_is_found_on_real_git_inside_its_bundle(fork: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    good = fork.head()
+    fork.commit("before", {"note": "before"})
+    guilty = fork.commit("one\n\nHeadway-Bundle: b7 1/2", {"engine/__init__.py": ENGINE.replace("a * 2", "a * 3")})
+    fork.commit("two\n\nHeadway-Bundle: b7 2/2", {"two": "1"})
+    code, shown = culprit(capsys, "--good", good, "--test", "tests/checks.py::test_doubles")
+    assert code == 0 and shown["schema"] == "headway.culprit/1" and shown["answer"] == "culprit"
+    assert shown["suspects"] == [guilty]
+    again = culprit(capsys, "--good", good, "--test", "tests/checks.py::test_doubles")[1]
+    assert again == shown, "the answer is in the log"
+
+
+def test_a_command_can_be_asked_and_125_means_cannot_be_tested(fork: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    good = fork.head()
+    commits = [fork.commit(f"c{n}", {"n": str(n)}) for n in range(5)]
+    ask = "n=$(cat n 2>/dev/null || echo -1); [ $n = 1 ] && exit 125; [ $n -lt 3 ]"
+    code, shown = culprit(capsys, "--good", good, "--command", ask)
+    assert code == 0 and shown["suspects"] == [commits[3]]
+
+
+def test_a_culprit_search_needs_a_range(fork: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    fork.commit("next", {"n": "1"})
+    assert exit_code_of(["validate", "culprit", "--good", "HEAD", "--bad", "HEAD~1", "--test", "x"]) == 1
+    assert "HEAD is no ancestor of HEAD~1" in capsys.readouterr().err
+    assert exit_code_of(["validate", "culprit", "--good", "HEAD~1"]) == 1
+    assert "One of --test and --command is needed" in capsys.readouterr().err

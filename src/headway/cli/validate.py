@@ -10,6 +10,7 @@ import typer
 
 from headway.core.errors import HeadwayError
 from headway.core.reasons import Reason
+from headway.validate.culprit import Rules
 from headway.wiring import validate as wiring
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -69,6 +70,35 @@ def census(
     answer = wiring.run_census(asked, revision, accept, by or _user(), _progress)
     _show(answer, _census_lines, as_json)
     raise typer.Exit(1 if answer.evidence["findings"] and not accept else 0)
+
+
+@app.command()
+def culprit(
+    good: Annotated[str, typer.Option(help="A revision where the test was fine.")],
+    test: Annotated[str, typer.Option(help="The test, as `validate run` names it.")] = "",
+    bad: Annotated[str, typer.Option(help="A revision where it is red.")] = "HEAD",
+    command: Annotated[str, typer.Option(help="Ask this command instead: 0 passed, 125 cannot be tested.")] = "",
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.999, help="Posterior that is asked of an answer.")] = 0.95,
+    max_runs: Annotated[int, typer.Option(min=1, help="Give up after so many runs.")] = 300,
+    fork: ForkOption = Path(),
+    config: ConfigOption = None,
+    state: StateOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the commit that made a test red, however rarely it fails. Exit code 0: found; 1: flake or undecided."""
+    if bool(test) == bool(command):
+        raise HeadwayError("One of --test and --command is needed, not both.", "Name the test, or give a command.")
+    rules = Rules(confidence=confidence, max_runs=max_runs)
+    asked = wiring.Asked(fork, state, config)
+    answer = wiring.run_culprit(asked, (good, bad, test, command), rules, _progress)
+    _show(answer, _culprit_lines, as_json)
+    raise typer.Exit({"culprit": 0, "born_red": 0, "infrastructure": 4}.get(answer.evidence["answer"], 1))
+
+
+def _culprit_lines(evidence: dict[str, Any]) -> list[str]:
+    lines = [f"{evidence['answer'].replace('_', ' ')}: {evidence['why']}"]
+    lines += [f"suspect {commit}" for commit in evidence["suspects"]]
+    return [*lines, f"posterior {evidence['posterior']:.3f} after {evidence['runs']} runs"]
 
 
 def _show(answer: wiring.Answer, lines: Callable[[dict[str, Any]], list[str]], as_json: bool) -> None:

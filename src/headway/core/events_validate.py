@@ -107,4 +107,39 @@ class CensusAccepted:
     reason: str
 
 
-ValidateEvent = Reran | CensusTaken | CensusAccepted | RunRequested | SuiteRan | L1Proven | L1Judged | OwnerTouched
+@dataclass(frozen=True, slots=True)
+class CulpritProbed:
+    """One run of a culprit search. `index` counts from the newest commit of the range; `output` is what it printed."""
+
+    TYPE: ClassVar[str] = "validate.culprit_probed.v1"
+    commit: Sha
+    index: int
+    outcome: Literal["failed", "passed", "absent", "unbuildable", "infrastructure"]
+    purpose: Literal["search", "verify", "control"]
+    output: BlobId
+
+
+@dataclass(frozen=True, slots=True)
+class CulpritFound:
+    """The answer of a culprit search; several suspects where none of them but the oldest can be built."""
+
+    TYPE: ClassVar[str] = "validate.culprit.v1"
+    kind: Literal["culprit", "born_red", "flake", "infrastructure", "undecided"]
+    suspects: tuple[Sha, ...]
+    posterior: float
+    runs: int
+    why: str
+
+
+ValidateEvent = (
+    RunRequested
+    | SuiteRan
+    | Reran
+    | L1Proven
+    | L1Judged
+    | OwnerTouched
+    | CensusTaken
+    | CensusAccepted
+    | CulpritProbed
+    | CulpritFound
+)

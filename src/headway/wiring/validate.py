@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from typing import Any
 from headway.adapters.clones import GitClones
 from headway.adapters.config_file import parse_config
 from headway.adapters.config_source import ConfigFound, need_config
+from headway.adapters.git_history import GitHistory
 from headway.adapters.git_repository import ForkRepository, known_commit, open_fork
 from headway.adapters.local_executor import LocalExecutor
 from headway.adapters.state_place import state_of_fork
@@ -20,9 +21,20 @@ from headway.core.errors import HeadwayError
 from headway.core.events import Event
 from headway.core.events_validate import CensusAccepted, RunRequested
 from headway.core.journey import Journey, drive, fold
-from headway.core.names import Sha, StreamId
+from headway.core.names import BlobId, Sha, StreamId, TestId
+from headway.core.ports.git import Commit
 from headway.core.ports.log import one
+from headway.core.trailers import read_trailers
 from headway.validate.census_run import inventory_of, take_census
+from headway.validate.culprit import Outcome, Rules
+from headway.validate.culprit_run import (
+    Question,
+    SearchState,
+    commit_prober,
+    explain,
+    landings,
+    search_journey,
+)
 from headway.validate.run_journey import RunState, run_journey
 from headway.validate.suite_run import Ports
 from headway.validate.tier_ladder import ChangeToCheck, check_change
@@ -114,6 +126,61 @@ def run_census(asked: Asked, revision: str, accept: str, by: str, say: Callable[
         if accept:
             room.append(CensusAccepted(commit, inventory_of(evidence), by, accept))
         return Answer({**json.loads(evidence), "accepted": bool(accept)}, room.notes)
+
+
+def run_culprit(asked: Asked, question: tuple[str, str, str, str], rules: Rules, say: Callable[[str], None]) -> Answer:
+    """Search `(good, bad, test, command)`. A search that was killed goes on. Raises HeadwayError for bad input."""
+    with _opened(asked) as room:
+        good, bad = _commit(room, question[0]), _commit(room, question[1])
+        history = GitHistory(room.repository.git)
+        line = history.commits([bad, f"^{good}"], first_parent=True)[::-1]
+        if not line or history.merge_base(good, bad) != good:
+            raise HeadwayError(
+                f"{question[0]} is no ancestor of {question[1]}.", "Name a good commit that the bad one descends from."
+            )
+        bundles = {commit.sha: _bundle_of(commit) for commit in line}
+        found_landings = landings([commit.sha for commit in line], lambda sha: bundles[sha])
+        asked_of = Question(good, bad, TestId(question[2]), question[3])
+        search = _Search(room, asked_of, rules, say)
+        tips = [landing[0] for landing in found_landings]
+        state = search.drive("landings", tips, good)
+        assert state.found is not None
+        if len(state.found.suspects) == 1:
+            place = tips.index(state.found.suspects[0])
+            if len(found_landings[place]) > 1:
+                say(f"inside the bundle {bundles[tips[place]]} …")
+                before = tips[place + 1] if place + 1 < len(tips) else good
+                inner = search.drive("members", found_landings[place], before)
+                state = inner if inner.found and inner.found.suspects else state
+        assert state.found is not None
+        return Answer(explain(state.found, asked_of, state), room.notes)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """One question, searched at two levels, each in a stream of its own."""
+
+    room: _Room
+    question: Question
+    rules: Rules
+    say: Callable[[str], None]
+
+    def drive(self, level: str, commits: Sequence[Sha], old_end: Sha) -> SearchState:
+        room = self.room
+        home = StreamId(f"validation/{room.config.fork.id}.culprit.{self.question.digest[:16]}.{level}")
+        prober = commit_prober(room.l1, room.repository.top, self.question, room.ports)
+
+        def probe(commit: Sha) -> tuple[Outcome, BlobId]:
+            outcome, output = prober(commit)
+            self.say(f"{commit[:12]} {outcome}")
+            return outcome, output
+
+        return drive(search_journey(home, commits, old_end, self.rules, probe), room.state.log)
+
+
+def _bundle_of(commit: Commit) -> str:
+    trailers = dict(read_trailers(commit.message))
+    return trailers.get("Headway-Bundle", "").partition(" ")[0]
 
 
 @contextmanager

@@ -8,9 +8,7 @@ BM, BN, BK, GROUP, WARPS, STAGES = 128, 128, 32, 8, 8, 3
 
 
 @triton.jit
-def matmul_kernel(
-    a, b, bias, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr
-):
+def matmul_kernel(a, b, bias, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr):
     pid = tl.program_id(0)
     rows, columns = tl.cdiv(m, BM), tl.cdiv(n, BN)
     first = pid // (GROUP * columns) * GROUP
