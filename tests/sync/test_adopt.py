@@ -121,3 +121,14 @@ def test_a_merge_of_upstream_is_seen_as_one(pair: Pair) -> None:
     line = upstream_range(history, base, up.head(), ())
     found = scan(history, line, fork.head("main"), AdoptConfig())
     assert found.merged == (up.made["Fold (#101)"],) and found.matches == ()
+
+
+def test_a_title_that_github_cut_off_is_read_to_its_end(pair: Pair) -> None:
+    up, fork = pair.upstream, pair.fork
+    up.commit("Fold (#101)", {"a.txt": TEN.replace("1", "one")})
+    up.commit("Hoist (#102)", {"a.txt": TEN.replace("1", "one").replace("2", "two")})
+    fork.commit("[Cherry-pick] 2 upstream (#101... (#9)\n\nSummary:\n\n...#102)\n", {"a.txt": TEN.replace("1", "1 2")})
+    assert {name: said(match) for name, match in adopted(pair).items()} == {
+        "Fold (#101)": "claimed(pick_of_number)",
+        "Hoist (#102)": "claimed(pick_of_number)",
+    }

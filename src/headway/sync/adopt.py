@@ -30,6 +30,7 @@ _PICK_WORD = re.compile(r"cherry.?pick|back.?port|forward.?port|upstream|\bport(
 _NOT_TAKEN = re.compile(
     r"defer|skip|won'?t|revert|back(?:ed|s)?.?out|drop|exclud|except|not (?:taken|port)", re.IGNORECASE
 )
+_CONTINUED = re.compile(r"^[^\n]*(?:\.\.\.|…)[^\n]*\n(?:.*\n)*?(?:\.\.\.|…)(\S.*)$", re.MULTILINE)
 _NUMBER = re.compile(r"#(\d+)\b")
 
 
@@ -181,15 +182,22 @@ def _by_subject(commit: Commit, index: _Index) -> Iterable[tuple[Sha, str]]:
     for upstream in index.by_subject.get(bare_subject(commit.subject), ()):
         if upstream.author == commit.author:  # name, address and date: `typo` by somebody else is another typo
             yield upstream.sha, "same_subject_and_author"
-    for number in dict.fromkeys(int(n) for n in _NUMBER.findall(commit.subject)):
-        if number in index.by_pr and bare_subject(index.by_pr[number].subject) in commit.subject:
+    title = _title(commit)
+    for number in dict.fromkeys(int(n) for n in _NUMBER.findall(title)):
+        if number in index.by_pr and bare_subject(index.by_pr[number].subject) in title:
             yield index.by_pr[number].sha, "quoted_subject"
-    if not _PICK_WORD.search(commit.subject) or _NOT_TAKEN.search(commit.subject):
+    if not _PICK_WORD.search(title) or _NOT_TAKEN.search(title):
         return
     own = pull_request_of(commit)
-    for number in dict.fromkeys(int(n) for n in _NUMBER.findall(commit.subject)):
+    for number in dict.fromkeys(int(n) for n in _NUMBER.findall(title)):
         if number in index.by_pr and number != own:
             yield index.by_pr[number].sha, "pick_of_number"
+
+
+def _title(commit: Commit) -> str:
+    """The subject, with the rest that GitHub moves into the body when a title is too long (`Pick #1 #2... (#9)`)."""
+    found = _CONTINUED.search(commit.text)
+    return f"{commit.subject} {found[1]}" if found else commit.subject
 
 
 def _configured(commit: Commit, index: _Index, extra: AdoptConfig) -> Iterable[tuple[Sha, str]]:
