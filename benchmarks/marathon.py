@@ -46,19 +46,21 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 CONTEXT_BUDGET = 32_000
 
 
-def drive(folder: Path, calls: int) -> None:
-    """Run the campaign in `folder` as far as it goes; begins it if it is not there yet."""
+def drive(folder: Path, calls: int, step: float, nap: float = 0.002) -> None:
+    """Run the campaign in `folder` as far as it goes; begins it if it is not there yet.
+
+    Each call takes `step` seconds of simulated time; each evaluation really takes `nap`, to be killed in.
+    """
     failpoints = Failpoints.from_environment(dict(os.environ))
     clock = HandClock(START)
     log = SqliteLog(folder / "log.sqlite3", clock, failpoints=failpoints)
     blobs = FileBlobs(folder / "blobs", failpoints=failpoints)
     task = world_task(Path("world"))
-    step = DAY / calls
 
     def answer(job: WorkerJob) -> WorkerResult:
         failpoints.hit("evaluation")
         clock.tick(step)
-        time.sleep(0.002)  # something to be killed in
+        time.sleep(nap)
         return marathon_answer(job, step)
 
     if not log.heads(home_of(ID)):
@@ -77,7 +79,7 @@ def in_child(folder: Path, calls: int, env: dict[str, str]) -> int:
     try:
         os.environ.update(env)
         os.setsid()
-        drive(folder, calls)
+        drive(folder, calls, DAY / calls)
         os._exit(0)
     except BaseException as trouble:  # a child must never fall through into the parent's code
         print(f"child: {type(trouble).__name__}: {trouble}", file=sys.stderr)
