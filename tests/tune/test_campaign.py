@@ -232,6 +232,18 @@ def test_a_baseline_that_cannot_run_decides_nothing_and_one_that_fails_refuses_t
     assert state.ended is not None and (state.ended.state, state.ended.reason) == ("task_refused", "vacuous_task")
 
 
+def test_a_task_that_the_judge_would_not_take_up_is_refused_and_not_tried_again(tmp_path: Path) -> None:
+    from benchmarks.tune_world import result
+    from headway.core.ports.worker import WorkerRefusal
+
+    world = World(tmp_path, speeds([1.2]))
+    vacuous = WorkerRefusal("vacuous_task", "Case small is vacuous: zeros pass it.", "Correct the task.")
+    world.worker._answer = lambda job: result(job, "could_not_run", refusal=vacuous)
+    state = world.run()
+    assert state.ended is not None and (state.ended.state, state.ended.reason) == ("task_refused", "vacuous_task")
+    assert len(world.events(JobDone)) == 1
+
+
 def test_a_metric_that_is_no_number_refuses_task_or_candidate(tmp_path: Path) -> None:
     state = World(tmp_path, speeds([1.2]), task_changes={"baseline": "noise nan\n"}).run()
     assert state.ended is not None and (state.ended.state, state.ended.reason) == ("task_refused", "not_finite")

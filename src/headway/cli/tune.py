@@ -167,16 +167,31 @@ def replay(
 
 
 @app.command()
+def new(
+    folder: Annotated[Path, typer.Argument(help="The task's folder; its name becomes the task's id.")],
+    function: Annotated[str, typer.Option(help="FILE.py:NAME, the function to make faster.")],
+    inputs: Annotated[list[str], typer.Option("--input", help="An argument with its sizes, like x:N,M; in order.")],
+    output: Annotated[str, typer.Option(help="The result with its sizes.")] = "y:N,M",
+    sizes: Annotated[list[str] | None, typer.Option("--size", help="A size of the timed case, like N=256.")] = None,
+) -> None:
+    """Scaffold a task from a numpy function: its folder loads and runs, and is yours to sharpen."""
+    task = views.new_task(folder, function, inputs, output, sizes or [])
+    typer.echo(f"wrote the task {task.id} with {len(task.cases)} cases to {task.folder}")
+    typer.echo(f"prove it with `headway tune check {folder}`; sharpen reference.py and [[cases]] before you trust it")
+
+
+@app.command()
 def check(
     task: Annotated[str, typer.Argument(help="A task that ships, or a task's folder.")], as_json: JsonOption = False
 ) -> None:
-    """Prove a task: not vacuous, its baseline right, repeatable and slower than physics."""
+    """Prove a task: not vacuous, its baseline right, repeatable (exit code 4 if not, now) and slower than physics."""
     found = views.check_json(views.check(task))
     if as_json:
         typer.echo(json.dumps(found))
-        return
-    for line in check_lines(found):
-        typer.echo(line)
+    else:
+        for line in check_lines(found):
+            typer.echo(line)
+    raise typer.Exit(0 if found["ok"] else 4)
 
 
 @app.command()

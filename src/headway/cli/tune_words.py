@@ -144,5 +144,7 @@ def check_lines(found: dict[str, Any]) -> Iterator[str]:
     runs = ", ".join(f"{r['ratio']:.4f} [{r['interval'][0]:.4f}, {r['interval'][1]:.4f}]" for r in found["runs"])
     noise = f"noise {100 * found['noise']:.1f} % a block"
     yield f"baseline against itself in {len(found['runs'])} fresh runs: {runs}; {noise}"
+    if not found["ok"]:
+        yield "too far apart to measure on this machine now; try again when it is quiet"
     for case, factor in found["above_floor"].items():
         yield f"case {case}: {factor:.1f} times the physical floor"

@@ -165,12 +165,11 @@ def facts_of(
 
 def baseline_facts(task: Task, result: WorkerResult, blobs: BlobStore) -> BaselineMeasured | CampaignEnded | None:
     """The noise of the baseline against itself, or the end of a task that cannot be trusted; None: try again."""
-    if result.outcome == "could_not_run":
-        return None
-    if result.outcome == "refused":
-        assert result.refusal is not None
+    if refuses_task(result) and result.refusal is not None:
         told = f"{result.refusal.message} {result.refusal.next}".strip()
         return CampaignEnded("task_refused", "", _reason(result.refusal.code), blobs.put(told))
+    if result.outcome == "could_not_run":
+        return None
     verdict = correct(task, "baseline", result.cases)
     if isinstance(verdict, Refused):
         told = f"The baseline fails the task's own cases: {verdict.message}"
@@ -180,6 +179,12 @@ def baseline_facts(task: Task, result: WorkerResult, blobs: BlobStore) -> Baseli
     except BadSamples as bad:
         return CampaignEnded("task_refused", "", Reason.NOT_FINITE, blobs.put(f"The metric is no number: {bad}."))
     return BaselineMeasured(noise, len(result.samples), result.estimate)
+
+
+def refuses_task(result: WorkerResult) -> bool:
+    """Whether a baseline job says that the task itself is at fault: the judge could not even begin, or refused it."""
+    code = result.refusal.code if result.refusal is not None else ""
+    return result.outcome == "refused" or code == Reason.VACUOUS_TASK
 
 
 def machine_refusal(result: dict[str, Any]) -> str:

@@ -12,11 +12,13 @@ from headway.adapters.durable_files import write_text_durably
 from headway.adapters.local_worker import LocalWorker
 from headway.adapters.locks import LockHeld
 from headway.adapters.task_files import load_task
+from headway.adapters.task_scaffold import scaffold
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.journey import Journey, fold
 from headway.core.ports.worker import WorkerJob, WorkerResult
 from headway.core.task import Task
 from headway.tune import campaign as campaigns
+from headway.tune.evidence import refuses_task
 from headway.tune.fold import apply
 from headway.tune.measure.timing import BadSamples, noise_of, ratio_of
 from headway.tune.replay import Replayed, replay
@@ -29,6 +31,8 @@ POLL_SECONDS = 0.5
 SILENCE_SECONDS = 15.0
 CHECK_RUNS = 3
 CHECK_BLOCKS = 8
+REPEATABLE = 0.1
+"""The farthest from 1 that a baseline against itself may be, where a task can be measured on this machine."""
 
 
 def detach(place: Place) -> tuple[int, Path]:
@@ -143,7 +147,7 @@ def _baseline_run(worker: LocalWorker, task: Task, number: int) -> WorkerResult:
         raise CouldNotRun(f"The worker gave no answer on {task.id} within {2 * task.job_seconds:g} s.")
     if result.refusal is not None:
         told = f"{result.refusal.message} {result.refusal.next}".strip()
-        kind = CouldNotRun if result.outcome == "could_not_run" else HeadwayError
+        kind = HeadwayError if refuses_task(result) else CouldNotRun
         raise kind(f"The task {task.id} fails its check ({result.refusal.code}): {told}")
     return result
 
@@ -156,12 +160,24 @@ def _above_floor(task: Task, result: WorkerResult) -> Iterator[tuple[str, float]
             yield samples.case, sorted(samples.candidate)[len(samples.candidate) // 2] / floor
 
 
+def new_task(folder: Path, function: str, inputs: list[str], output: str, sizes: list[str]) -> Task:
+    """Scaffold a task around a function, and load it as a proof that it is one."""
+    given = {}
+    for text in sizes:
+        name, _, value = text.partition("=")
+        if not value.isdigit() or int(value) < 2:
+            raise HeadwayError(f"{text!r} is no size.", "Write it like N=256, at least 2.")
+        given[name] = int(value)
+    scaffold(folder, function, inputs, output, given, folder.name.replace("_", "-").lower())
+    return load_task(folder)
+
+
 def check_json(found: Checked) -> dict[str, Any]:
     """`headway.tune-check/1`."""
     return {
         "schema": "headway.tune-check/1",
         "task": found.task,
-        "ok": True,
+        "ok": found.repeatability <= REPEATABLE,
         "vacuous": False,
         "noise": found.noise,
         "runs": [{"ratio": point, "interval": [low, high]} for point, low, high in found.ratios],
