@@ -10,8 +10,10 @@ from typing import Annotated
 import typer
 
 from headway.cli.replay import replay
-from headway.sync.plan import Forecast, plan_lines
+from headway.sync.graph import svg_of
 from headway.sync.status import Status
+from headway.sync.streams import table_lines
+from headway.wiring import plan as plan_wiring
 from headway.wiring import sync as wiring
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -59,28 +61,25 @@ def init(
 def plan(
     limit: Annotated[int, typer.Option(min=0, help="Only the oldest N pending changes (0: all).")] = 0,
     fetch: Annotated[bool, typer.Option("--fetch/--no-fetch", help="Refresh upstream first.")] = True,
+    graph: Annotated[Path | None, typer.Option("--graph", help="Write the dependencies as a picture (SVG).")] = None,
     fork: ForkOption = HERE,
     state: StateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List pending upstream changes with trial picks made in memory, and what a run would do with each."""
-    found: list[Forecast] = []
-    trouble = None
-    for one in wiring.plan(fork, state, limit, fetch=fetch):
-        if isinstance(one, Forecast):
-            found.append(one)
-            if not as_json:
-                plan_lines([one], typer.echo)
-        else:
-            trouble = one
-    counts = Counter(one.would for one in found)
+    rows, trouble = plan_wiring.plan(fork, state, limit, fetch=fetch, tell=_count)
+    if graph is not None:
+        graph.write_text(svg_of(rows))
+    counts = Counter(row.forecast["would"] for row in rows)
     if as_json:
         source = "partial" if trouble else "complete"
-        document = {"schema": "headway.plan/1", "source": source, "pending": [one.to_json() for one in found]}
+        document = {"schema": "headway.plan/1", "source": source, "pending": [row.to_json() for row in rows]}
         typer.echo(json.dumps({**document, "counts": dict(counts)}))
     else:
+        for line in table_lines(rows):
+            typer.echo(line)
         summary = ", ".join(f"{count} {would}" for would, count in counts.most_common())
-        typer.echo(f"{len(found)} pending: {summary}" if found else _nothing_pending(trouble is not None))
+        typer.echo(f"{len(rows)} pending: {summary}" if rows else _nothing_pending(trouble is not None))
     if trouble is not None:
         raise trouble
 
@@ -170,6 +169,11 @@ def _print_status(found: Status, as_json: bool) -> None:
 def _progress(line: str) -> None:
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
+
+
+def _count(done: int) -> None:
+    if sys.stderr.isatty():
+        typer.echo(f"\r{done} tried", nl=False, err=True)
 
 
 def _nothing_pending(partial: bool) -> str:

@@ -1,6 +1,6 @@
 """`plan`: what is pending, and what a run would do with each, from trial picks stacked in memory. Writes nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -74,10 +74,3 @@ def forecasts(triage: Triage, ledger: Ledger, tip: Sha, *, limit: int = 0) -> It
 def day_of(seconds: int) -> str:
     """A commit date as `2026-08-20`."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
-
-
-def plan_lines(found: list[Forecast], write: Callable[[str], None]) -> None:
-    """The table for people."""
-    for one in found:
-        write(f"{one.commit.sha[:12]}  {day_of(one.commit.committed)}  {trial_word(one.assessment):9}  "
-              f"{one.would:32}  {one.commit.subject[:80]}")  # fmt: skip

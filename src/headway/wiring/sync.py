@@ -29,19 +29,16 @@ from headway.core.journey import Facts
 from headway.core.names import Sha
 from headway.core.ports.clock import Clock
 from headway.core.ports.executor import Executor
-from headway.core.ports.git import SourceUnreachable
 from headway.sync.accounting import Ledger
 from headway.sync.commit_journey import say, take_changes
 from headway.sync.decisions import check_decision, events_of
-from headway.sync.history import UPSTREAM_REF, common_base, upstream_range
+from headway.sync.history import common_base
 from headway.sync.opening import Answers, Opening, config_text, fork_id_of, is_open
-from headway.sync.plan import Forecast, forecasts
 from headway.sync.progress import TellingLog
 from headway.sync.room import L1, Room
 from headway.sync.show import Shown, shown
 from headway.sync.status import Status, status_of
 from headway.sync.steps import Orders, Steps
-from headway.sync.triage import Triage
 from headway.validate.known import KnownResults
 from headway.validate.suite_run import Ports
 from headway.validate.tier_ladder import ChangeToCheck, L1Answer, check_change
@@ -116,27 +113,6 @@ def run(
         room = session.room
         take_changes(replace(room, log=TellingLog(room.log, room.home, tell)), Orders(limit))
         return _status(session, world)
-
-
-def plan(path: Path, state: Path | None, limit: int, *, fetch: bool) -> Iterator[Forecast | SourceUnreachable]:
-    """Forecasts of pending changes; ends with the trouble if upstream could not be refreshed (a partial source)."""
-    with open_session(path, state, real_world(), write=False) as session:
-        room, ledger, config = session.room, session.room.ledger(), session.found.config
-        opened = _opened(ledger)
-        head, trouble = ledger.head, None
-        if fetch:
-            try:
-                ref = UPSTREAM_REF + config.upstream.branch
-                head = room.landing.fetch(config.upstream.url, config.upstream.branch, ref)
-            except SourceUnreachable as unreachable:
-                trouble = unreachable
-        assert head is not None
-        line = upstream_range(room.history, opened, head, ledger.changes)
-        yield from forecasts(
-            Triage.of(room.history, room.merges, room.trees, config, line), ledger, _tip(session), limit=limit
-        )
-        if trouble is not None:
-            yield trouble
 
 
 def status(path: Path, state: Path | None) -> Status:
@@ -276,7 +252,7 @@ def _l1(
 
 def _status(session: Session, world: World) -> Status:
     ledger, room = session.room.ledger(), session.room
-    base = _opened(ledger)
+    base = opened_at(ledger)
     assert ledger.head is not None
     commits = room.history.commits([ledger.head, f"^{base}"], first_parent=True)
     [first] = room.history.commits([base, f"^{base}^@"], first_parent=True)
@@ -340,7 +316,7 @@ def _refuse_unopened(room: Room) -> None:
         raise HeadwayError("This fork's ledger is not begun, or its `init` was interrupted.", "Run `headway init`.")
 
 
-def _tip(session: Session) -> Sha:
+def tip_of(session: Session) -> Sha:
     landing, room = session.room.landing, session.room
     branch, trunk = landing.read(room.branch_ref), landing.read(room.trunk_ref)
     if trunk is None:
@@ -348,7 +324,7 @@ def _tip(session: Session) -> Sha:
     return trunk if branch is None or room.history.merge_base(trunk, branch) == branch else branch
 
 
-def _opened(ledger: Ledger) -> Sha:
+def opened_at(ledger: Ledger) -> Sha:
     if ledger.opened is None or ledger.head is None:
         raise HeadwayError("This fork has no ledger yet.", "Run `headway init` in its checkout.")
     return ledger.opened.base
