@@ -193,3 +193,13 @@ def test_a_culprit_search_needs_a_range(fork: Repo, capsys: pytest.CaptureFixtur
     assert "HEAD is no ancestor of HEAD~1" in capsys.readouterr().err
     assert exit_code_of(["validate", "culprit", "--good", "HEAD~1"]) == 1
     assert "One of --test and --command is needed" in capsys.readouterr().err
+
+
+def test_canaries_from_the_command_line(fork: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    rule = '[[canary]]\nname = "wrong sum"\npath = "engine/__init__.py"\nfind = "a + b"\nreplace = "a - b"\n'
+    fork.commit("canary", {"headway.toml": config() + rule})
+    assert exit_code_of(["validate", "canary", "--mutants", "0"]) == 0
+    assert "caught        written  wrong sum  tests/checks.py::test_adds" in capsys.readouterr().out
+    fork.commit("weak", {"tests/checks.py": "import engine\nclass Skip(Exception): pass\ndef test_fine(): pass\n"})
+    assert exit_code_of(["validate", "canary", "--mutants", "0"]) == 1
+    assert "MISSED        written  wrong sum" in capsys.readouterr().out

@@ -14,6 +14,7 @@ from headway.core.config import (
     CONFIG_NAME,
     AdoptConfig,
     AllowedSkip,
+    CanaryRule,
     Config,
     ForkConfig,
     Invariant,
@@ -101,6 +102,13 @@ class _Invariant(_Table):
     reason: str = ""
 
 
+class _Canary(_Table):
+    name: Annotated[str, Field(min_length=1)]
+    path: Annotated[str, Field(min_length=1)]
+    find: Annotated[str, Field(min_length=1)]
+    replace: str
+
+
 class _AllowedSkip(_Table):
     tests: Annotated[str, Field(min_length=1)]
     reason: Annotated[str, Field(min_length=1)]
@@ -126,6 +134,7 @@ class _File(_Table):
     protect: _Protect = Field(default_factory=lambda: _Protect(paths=[]))
     adopt: _Adopt = Field(default_factory=_Adopt)
     allowed_skip: list[_AllowedSkip] = Field(default_factory=list)
+    canary: list[_Canary] = Field(default_factory=list)
 
 
 def parse_config(content: bytes, source: str) -> Config:
@@ -217,6 +226,7 @@ def _frozen(file: _File, digest: Digest, source: str) -> Config:
         protected_paths=(CONFIG_NAME, *file.protect.paths),
         adopt=AdoptConfig(tuple(file.adopt.subject_patterns), tuple(file.adopt.body_patterns)),
         allowed_skip=tuple(AllowedSkip(a.tests, a.reason, a.until) for a in file.allowed_skip),
+        canary=tuple(CanaryRule(c.name, c.path, c.find, c.replace) for c in file.canary),
         digest=digest,
         source=source,
     )

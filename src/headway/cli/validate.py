@@ -73,6 +73,34 @@ def census(
 
 
 @app.command()
+def canary(
+    revision: Annotated[str, typer.Argument(help="A commit, branch or tag of the fork.")] = "HEAD",
+    mutants: Annotated[int, typer.Option(min=0, max=1000, help="Generated mutants of the fork's Python.")] = 8,
+    seed: Annotated[int, typer.Option(help="Chooses the mutants.")] = 0,
+    at_least: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of mutants that must be caught.")] = 0.0,
+    fork: ForkOption = Path(),
+    config: ConfigOption = None,
+    state: StateOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the suite known-bad changes. Exit code 1 if one that must be caught is not."""
+    asked = wiring.Asked(fork, state, config, mutants=mutants, seed=seed)
+    answer = wiring.run_canaries(asked, revision, _progress)
+    _show(answer, _canary_lines, as_json)
+    rate = answer.evidence["detection_rate"]
+    raise typer.Exit(1 if answer.evidence["missed"] or (rate is not None and rate < at_least) else 0)
+
+
+def _canary_lines(evidence: dict[str, Any]) -> list[str]:
+    said = {True: "caught", False: "MISSED", None: "could not run"}
+    lines = [f"{said[one['caught']]:<13} {one['kind']:<8} {one['name']}  {one['by']}" for one in evidence["canaries"]]
+    if evidence["mutants"]:
+        lines.append(f"{evidence['mutants_caught']} of {evidence['mutants']} mutants caught")
+    missed = len(evidence["missed"])
+    return [*lines, f"{missed} missed that had to be caught" if missed else "every canary that had to be caught was"]
+
+
+@app.command()
 def culprit(
     good: Annotated[str, typer.Option(help="A revision where the test was fine.")],
     test: Annotated[str, typer.Option(help="The test, as `validate run` names it.")] = "",

@@ -91,6 +91,16 @@ class Invariant:
 
 
 @dataclass(frozen=True, slots=True)
+class CanaryRule:
+    """A hand-written known-bad change: in `path`, the first `find` becomes `replace`, and the suite must turn red."""
+
+    name: str
+    path: str
+    find: str
+    replace: str
+
+
+@dataclass(frozen=True, slots=True)
 class AllowedSkip:
     """Tests (a glob over identities) that may be missing from a census, who answers why, and until when (inclusive)."""
 
@@ -122,3 +132,4 @@ class Config:
     protected_paths: tuple[str, ...] = (CONFIG_NAME,)
     adopt: AdoptConfig = AdoptConfig()
     allowed_skip: tuple[AllowedSkip, ...] = ()
+    canary: tuple[CanaryRule, ...] = ()

@@ -131,6 +131,19 @@ class CulpritFound:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class CanariesFlown:
+    """Known-bad changes were shown to L1; `missed` are those that had to be caught and were not: an alarm."""
+
+    TYPE: ClassVar[str] = "validate.canaries.v1"
+    revision: Sha
+    flown: int
+    missed: int
+    mutants: int
+    mutants_caught: int
+    evidence: BlobId
+
+
 ValidateEvent = (
     RunRequested
     | SuiteRan
@@ -140,6 +153,7 @@ ValidateEvent = (
     | OwnerTouched
     | CensusTaken
     | CensusAccepted
+    | CanariesFlown
     | CulpritProbed
     | CulpritFound
 )

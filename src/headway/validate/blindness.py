@@ -55,14 +55,14 @@ def prove_not_blind(l1: L1Config, request: CloneRequest, key: SuiteKey, honest: 
         undecided = _undecided(language, runs[language])
         if undecided is not None:
             return Proof(undecided, None)
-        (sees if _turned_red(honest, runs[language]) else unseen).append(language)
+        (sees if turned_red(honest, runs[language]) else unseen).append(language)
     if not sees:
         return Proof(_blind(l1, request, unseen, bad, ports), None)
     evidence = ports.blobs.put(json.dumps({name: json.loads(run.to_json()) for name, run in runs.items()}))
     return Proof(PASSED, L1Proven(request.commit, key.suite, key.environment, tuple(sees), tuple(unseen), evidence))
 
 
-def _turned_red(honest: SuiteResult, mutant: SuiteResult) -> bool:
+def turned_red(honest: SuiteResult, mutant: SuiteResult) -> bool:
     """Redder than the honest run: a suite that is red anyway proves nothing by staying red."""
     if mutant.trouble in ("build_failed", "setup_failed", "nothing_ran", "report_damaged"):
         return mutant.trouble != honest.trouble

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from headway.core.events import Event
 from headway.core.events_core import IntentNamed
-from headway.core.events_validate import CensusAccepted, CensusTaken, L1Judged, RunRequested
+from headway.core.events_validate import CanariesFlown, CensusAccepted, CensusTaken, L1Judged, RunRequested
 from headway.core.journey import Act, Facts, Journey, Settled, effect_key
 from headway.core.names import BlobId, StreamId
 from headway.validate.known import KnownResults
@@ -20,6 +20,7 @@ class RunState:
     judged: L1Judged | None = None
     census: CensusTaken | None = None
     expected: BlobId | None = None
+    canaries: CanariesFlown | None = None
 
 
 Check = Callable[[RunState, RunRequested], tuple[Event, ...]]
@@ -57,6 +58,8 @@ def apply(state: RunState, event: Event) -> RunState:
         return replace(state, asked=_still_asked(state, "L1", event.revision, event.base), judged=event)
     if isinstance(event, CensusTaken):
         return replace(state, asked=_still_asked(state, "census", event.revision, None), census=event)
+    if isinstance(event, CanariesFlown):
+        return replace(state, asked=_still_asked(state, "canary", event.revision, None), canaries=event)
     if isinstance(event, CensusAccepted):
         return replace(state, expected=event.inventory)
     state.known.take((event,))

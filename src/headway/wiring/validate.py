@@ -25,6 +25,7 @@ from headway.core.names import BlobId, Sha, StreamId, TestId
 from headway.core.ports.git import Commit
 from headway.core.ports.log import one
 from headway.core.trailers import read_trailers
+from headway.validate.canary import fly_canaries
 from headway.validate.census_run import inventory_of, take_census
 from headway.validate.culprit import Outcome, Rules
 from headway.validate.culprit_run import (
@@ -49,6 +50,8 @@ class Asked:
     state: Path | None = None
     config: Path | None = None
     fresh: bool = False
+    mutants: int = 0
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class _Room:
         self.state.log.append(one(self.home, self.state.log.heads(self.home).get(self.home, 0), event))
 
     def _journey(self) -> Journey[RunState]:
-        return run_journey(self.home, {"L1": self._check_l1, "census": self._take_census})
+        return run_journey(self.home, {"L1": self._check_l1, "census": self._take_census, "canary": self._fly_canaries})
 
     def _check_l1(self, state: RunState, request: RunRequested) -> tuple[Event, ...]:
         change = ChangeToCheck(self.repository.top, request.revision, request.base, fresh=self.asked.fresh)
@@ -102,6 +105,18 @@ class _Room:
             state.expected,
             self.config.allowed_skip,
             datetime.now(UTC).date(),
+        )
+
+    def _fly_canaries(self, state: RunState, request: RunRequested) -> tuple[Event, ...]:
+        return fly_canaries(
+            self.l1,
+            self.config.canary,
+            self.repository.top,
+            request.revision,
+            self.ports,
+            state.known,
+            self.asked.mutants,
+            self.asked.seed,
         )
 
 
@@ -126,6 +141,16 @@ def run_census(asked: Asked, revision: str, accept: str, by: str, say: Callable[
         if accept:
             room.append(CensusAccepted(commit, inventory_of(evidence), by, accept))
         return Answer({**json.loads(evidence), "accepted": bool(accept)}, room.notes)
+
+
+def run_canaries(asked: Asked, revision: str, say: Callable[[str], None]) -> Answer:
+    """Show L1 known-bad changes of a revision. Raises HeadwayError for a hand-written one that does not fit."""
+    with _opened(asked) as room:
+        commit = _commit(room, revision)
+        say(f"canaries on {commit[:12]}: `{room.l1.test.run}` on each …")
+        flight = room.answer(RunRequested("canary", commit)).canaries
+        assert flight is not None
+        return Answer(json.loads(room.state.blobs.get(flight.evidence)), room.notes)
 
 
 def run_culprit(asked: Asked, question: tuple[str, str, str, str], rules: Rules, say: Callable[[str], None]) -> Answer:
