@@ -239,6 +239,14 @@ def test_memory_and_file_limits_hold(tmp_path: Path) -> None:
     assert file.exit != 0 and (tmp_path / "big").stat().st_size == 1 << 20
 
 
+@pytest.mark.parametrize("executor", MIXES)
+def test_a_swarm_of_processes_is_ended(executor: LocalExecutor, tmp_path: Path) -> None:
+    marker = f"6{time.time_ns() % 10**8}"
+    limits = Limits(seconds=60, output_bytes=1 << 16, processes=40)
+    outcome = sh(executor, tmp_path, f"for i in $(seq 100); do sleep {marker} & done; wait", limits=limits)
+    assert outcome.died == "SIGKILL" and b"too many processes" in outcome.output and alive(marker) == []
+
+
 def test_missing_layers_are_named_with_their_reason(tmp_path: Path) -> None:
     layers = LocalExecutor(layers=frozenset({"seccomp"})).layers()
     assert layers.missing.get("landlock")

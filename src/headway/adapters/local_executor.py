@@ -92,6 +92,7 @@ class LocalExecutor:
             "cwd": str(command.cwd),
             "env": {**command.env, **own},
             "seconds": command.limits.seconds,
+            "processes": command.limits.processes,
             "rlimits": _rlimits(command.limits),
             "layers": list(layers),
             "network": command.network,
@@ -192,7 +193,6 @@ def _rlimits(limits: Limits) -> dict[str, int]:
     wanted = {
         "RLIMIT_AS": limits.memory_bytes,
         "RLIMIT_FSIZE": limits.file_bytes,
-        "RLIMIT_NPROC": limits.processes,
         "RLIMIT_CORE": 0,
     }
     return {name: value for name, value in wanted.items() if value is not None}
@@ -207,6 +207,8 @@ def _in_force(layers: tuple[str, ...], command: Command) -> tuple[str, ...]:
 
 def _outcome(report: dict[str, Any], output: OutputCut, sandbox: tuple[str, ...]) -> Outcome:
     number = report.get("signal")
+    if report.get("note"):
+        output.feed(f"\n[headway: {report['note']}]\n".encode())
     return Outcome(
         exit=report.get("exit"),
         output=output.text(),

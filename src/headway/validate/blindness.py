@@ -39,7 +39,7 @@ class Proof:
 def prove_not_blind(l1: L1Config, request: CloneRequest, key: SuiteKey, honest: SuiteResult, ports: Ports) -> Proof:
     """Run L1 on one known-bad change per language of `request.commit`, whose honest result is known.
 
-    Stops at the first language that L1 sees and that it fails for; the rest are tried too, and named if unseen.
+    Languages with more sources come first, and the first one that L1 sees ends it: `blind_to` are those before it.
     """
     with ports.workspaces.checkout(request) as checkout:
         lines = " ".join(step.run for step in (l1.setup, l1.build, l1.test) if step)
@@ -55,7 +55,10 @@ def prove_not_blind(l1: L1Config, request: CloneRequest, key: SuiteKey, honest: 
         undecided = _undecided(language, runs[language])
         if undecided is not None:
             return Proof(undecided, None)
-        (sees if turned_red(honest, runs[language]) else unseen).append(language)
+        if turned_red(honest, runs[language]):
+            sees.append(language)
+            break
+        unseen.append(language)
     if not sees:
         return Proof(_blind(l1, request, unseen, bad, ports), None)
     evidence = ports.blobs.put(json.dumps({name: json.loads(run.to_json()) for name, run in runs.items()}))

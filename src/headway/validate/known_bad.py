@@ -42,7 +42,7 @@ LANGUAGES: dict[str, Language] = {
     "javascript": Language("javascript", (".js", ".mjs", ".ts"), _any),
     "shell": Language("shell", (".sh",), lambda source: b"exit 97\n" + source),
 }
-"""Tried in this order."""
+"""Tried by the number of their sources, ties in this order."""
 
 SCRIPTS = frozenset({"python", "shell", "javascript"})
 """Languages whose files can be the suite's own runner, called by name."""
@@ -86,17 +86,18 @@ def targets(tracked: Iterable[str], language: Language, commands: str = "") -> t
 def mutants(
     tracked: tuple[str, ...], chosen: tuple[str, ...], read: Callable[[str], bytes], commands: str = ""
 ) -> Mapping[str, Mapping[str, bytes]]:
-    """Language name -> {path: broken contents}. `chosen` (from headway.toml) replaces headway's own choice.
+    """Language name -> {path: broken contents}, most sources first. `chosen` replaces headway's choice.
 
     `read` gives a tracked file's contents. Languages without a target are left out.
     """
     if chosen:
         return {"chosen": {path: _language_of(path).broken(read(path)) for path in chosen}}
     made: dict[str, Mapping[str, bytes]] = {}
-    for name, language in LANGUAGES.items():
+    by_size = sorted(LANGUAGES.values(), key=lambda language: -len(product_sources(tracked, language)))
+    for language in by_size:
         found = targets(tracked, language, commands)
         if found:
-            made[name] = {path: language.broken(read(path)) for path in found}
+            made[language.name] = {path: language.broken(read(path)) for path in found}
     return made
 
 

@@ -14,6 +14,7 @@ from headway.validate.harness import lit_report, pytest_report
 from headway.validate.results import StepEnd, StepName, SuiteResult, TestResult, Trouble
 
 OUTPUT_BYTES = 4 << 20
+PROCESSES = 4096
 COMPILERS = ("cc", "gcc", "g++", "c++", "clang", "clang++", "nvcc", "hipcc", "ld", "cmake", "ninja", "make", "meson")
 
 _NOT_FOUND = re.compile(
@@ -92,7 +93,7 @@ def _command(l1: L1Config, name: StepName, step: StepConfig, checkout: Checkout,
     return Command(
         argv=("sh", "-c", step.run),
         cwd=checkout.path,
-        limits=Limits(seconds=step.timeout_seconds, output_bytes=OUTPUT_BYTES),
+        limits=Limits(step.timeout_seconds, output_bytes=OUTPUT_BYTES, processes=PROCESSES),
         env=harness.environment(env, checkout.path) if harness else env,
         writable=(checkout.path,),
         hidden=checkout.hidden,

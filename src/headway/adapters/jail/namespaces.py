@@ -23,7 +23,7 @@ MASKED = (
 
 def enter(*, network: bool) -> None:
     """Unshare; the next child is init of the new process ids. Raises OSError (then nothing was changed)."""
-    flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC
+    flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC
     flags |= 0 if network else kernel.CLONE_NEWNET
     uid, gid = os.geteuid(), os.getegid()
     if uid == 0:
@@ -40,6 +40,7 @@ def enter(*, network: bool) -> None:
 
 def furnish(*, network: bool) -> None:
     """In the new init: own /proc and /dev/shm, masked service sockets, loopback up. Raises OSError."""
+    kernel.unshare(kernel.CLONE_NEWNS)  # here and not in `enter`: the supervisor counts processes in the outer /proc
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
     if os.path.isdir("/dev/shm"):

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 START_FAILED = 127
 KILL_PATIENCE_SECONDS = 5.0
+CENSUS_SECONDS = 0.5
+"""How often the processes of a command with a limit on them are counted."""
 
 
 def main() -> None:
@@ -55,7 +57,7 @@ def supervise(spec: Spec, lifeline: int) -> dict[str, Any]:
     if child == 0:
         _guarded(lambda: _init(spec, word_write) if own_ids else _become(spec, word_write))
     os.close(word_write)
-    why, status = _watch(child, lifeline, started + spec["seconds"])
+    why, status = _watch(child, lifeline, started + spec["seconds"], spec["processes"])
     survivors = _end_tree(child, own_ids, status)
     word = _read_all(word_read)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -122,6 +124,8 @@ def _become(spec: Spec, word: int) -> None:
 
 
 def _confine(spec: Spec) -> None:
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # where memory runs out, the command goes first, not headway
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     if "landlock" in spec["layers"]:
         landlock.restrict(spec["read"], spec["write"])
@@ -146,13 +150,14 @@ def _guarded(body: Callable[[], None]) -> None:
 # --- the supervisor's side
 
 
-def _watch(child: int, lifeline: int, deadline: float) -> tuple[str, int | None]:
-    """Until the child ends ("ended", its status), the time is up ("late") or headway is gone ("orphaned")."""
+def _watch(child: int, lifeline: int, deadline: float, processes: int | None) -> tuple[str, int | None]:
+    """Until the child ends ("ended", its status), the time is up ("late"), it has bred too many processes ("swarm") or
+    headway is gone ("orphaned"). Processes are counted here: root's are exempt from RLIMIT_NPROC."""
     poller = select.poll()
     poller.register(lifeline, select.POLLIN)
     try:
         poller.register(os.pidfd_open(child), select.POLLIN)
-        longest = 3600.0
+        longest = CENSUS_SECONDS if processes else 3600.0
     except OSError:  # before Linux 5.3
         longest = 0.01
     while True:
@@ -162,6 +167,8 @@ def _watch(child: int, lifeline: int, deadline: float) -> tuple[str, int | None]
         ready = [fd for fd, _ in poller.poll(min(left, longest) * 1000)]
         if lifeline in ready:
             return "orphaned", None
+        if processes and not ready and len(descendants(os.getpid())) > processes:
+            return "swarm", None
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid == child:
             return "ended", status
@@ -210,8 +217,10 @@ def _ending(why: str, status: int | None, word: bytes, own_ids: bool) -> dict[st
     text = word.decode("utf-8", "replace")
     if text.startswith("refused "):
         return {"not_started": text.removeprefix("refused ")}
+    if why == "late":
+        return {"timed_out": True}
     if why != "ended":
-        return {"timed_out": why == "late", "signal": None if why == "late" else kernel.SIGKILL}
+        return {"signal": kernel.SIGKILL, "note": "too many processes" if why == "swarm" else "headway went away"}
     if own_ids:
         if not text.startswith("status "):
             if status is not None and os.WIFEXITED(status):

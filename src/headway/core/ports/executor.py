@@ -15,6 +15,7 @@ class Limits:
     memory_bytes: int | None = None
     file_bytes: int | None = None
     processes: int | None = None
+    """At once, in the whole tree; looked at every half second."""
 
 
 @dataclass(frozen=True, slots=True)
