@@ -18,6 +18,7 @@ from headway.core.events_tune import (
     Proposed,
 )
 from headway.core.inbox import leave
+from headway.core.names import Digest
 from headway.tune.campaign import go_on, home_of, take_up
 from headway.tune.sameness import digest_of
 from headway.tune.scoreboard import attempt_row
@@ -192,6 +193,17 @@ def test_a_task_that_changed_is_refused_at_resume(tmp_path: Path) -> None:
     world.task_changes = {"digest": "f" * 64}
     with pytest.raises(HeadwayError, match=r"folder of the task world has changed since this campaign began"):
         world.run()
+
+
+def test_a_task_that_changes_while_the_campaign_runs_stops_it_and_nothing_is_measured_on_the_new_one(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path, speeds([1.1, 1.2, 1.3])).open()
+    seen = iter(["0" * 64] * 4 + ["f" * 64] * 99)
+    with pytest.raises(HeadwayError, match=r"has changed since this campaign began. Put it back and resume"):
+        replace(world.loop(), fingerprint=lambda: Digest(next(seen))).run()
+    assert len(world.events(JobDone)) == 3
+    assert len(world.run().attempts) == 3, "put back, it goes on"
 
 
 def test_agent_failures_end_it_only_after_several_in_a_row_and_count_as_no_attempt(tmp_path: Path) -> None:

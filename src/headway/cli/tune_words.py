@@ -32,8 +32,17 @@ class Ticker:
         for attempt in state.attempts[self._attempts :]:
             best = state.incumbent
             now = f"; best {best.outcome.speed.ratio:.3f}x" if best and isinstance(best.outcome, Ranked) else ""
-            self.say(f"A{attempt.id} {outcome_text(attempt)}{now}")
+            self.say(f"A{attempt.id} {outcome_text(attempt)}{now}{self._left(state)}")
         self._attempts = len(state.attempts)
+
+    def _left(self, state: Campaign) -> str:
+        """What is left of the two budgets that people watch."""
+        spent, budget, left = state.spent, state.budget, []
+        if budget.attempts is not None:
+            left.append(f"{budget.attempts - spent.attempts} attempts")
+        if budget.seconds is not None:
+            left.append(f"{max(budget.seconds - spent.seconds, 0):.0f} s")
+        return f"; left {', '.join(left)}" if left else ""
 
 
 def end_lines(state: Campaign, folder: str) -> Iterator[str]:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from headway.core.errors import HeadwayError
 from headway.core.events import Event
 from headway.core.events_core import IntentNamed
 from headway.core.events_tune import (
@@ -29,7 +30,7 @@ from headway.core.events_tune import (
     JobMode,
 )
 from headway.core.journey import Act, Decide, Facts, Settled, Stage
-from headway.core.names import EffectKey, StreamId
+from headway.core.names import Digest, EffectKey, StreamId
 from headway.core.ports.blobs import BlobStore
 from headway.core.ports.worker import Mode, Worker, WorkerJob, WorkerResult
 from headway.core.reasons import Reason
@@ -98,6 +99,15 @@ def promotion_plan(campaign: Campaign) -> promotion.Test:
     return promotion.plan(campaign.tests + 1, settings.alpha, baseline.noise, baseline.timed_cases, gain, most)
 
 
+def check_task(campaign: Campaign, task: Task, now: Digest) -> None:
+    """Raises HeadwayError if the task is no longer the one that the campaign was begun with."""
+    if campaign.needed.task_digest != now:
+        raise HeadwayError(
+            f"The folder of the task {task.id} has changed since this campaign began.",
+            "Put it back and resume, or start a new campaign on the changed task.",
+        )
+
+
 def blocks_of(campaign: Campaign, mode: Step) -> int:
     """A-B-B-A blocks per case for a job of the attempt in flight."""
     match mode:
@@ -121,6 +131,8 @@ class Attempts:
     worker: Worker
     blobs: BlobStore
     stopwatch: Stopwatch
+    fingerprint: Callable[[], Digest]
+    """The digest of the task's folder as it is now."""
 
     def stage(self, campaign: Campaign) -> Stage[Campaign]:
         """The next stage of the attempt in flight."""
@@ -209,6 +221,9 @@ class Attempts:
         )
 
     def _effect(self, campaign: Campaign, intent: IntentNamed) -> Facts:
+        check_task(
+            campaign, self.task, self.fingerprint()
+        )  # each job carries a copy of the folder
         job = self.job(campaign, intent)
         self.worker.submit(job)
         result = self.worker.collect(job.key, job.seconds * 2)

@@ -22,7 +22,7 @@ from headway.core.events_tune import (
 )
 from headway.core.inbox import Entry, taken_mark, untaken
 from headway.core.journey import Decide, Journey, Stage, drive, fold
-from headway.core.names import BlobId, StreamId
+from headway.core.names import BlobId, Digest, StreamId
 from headway.core.ports.agent import Agent
 from headway.core.ports.blobs import BlobStore
 from headway.core.ports.clock import Clock
@@ -31,7 +31,7 @@ from headway.core.ports.worker import Worker
 from headway.core.reasons import Reason
 from headway.core.task import Task
 from headway.tune.asking import Asking
-from headway.tune.attempt_journey import Attempts, is_over
+from headway.tune.attempt_journey import Attempts, check_task, is_over
 from headway.tune.context import Renderer
 from headway.tune.evidence import Stopwatch, text_of
 from headway.tune.fold import apply
@@ -112,6 +112,8 @@ class Loop:
     agent: Agent
     worker: Worker
     clock: Clock
+    fingerprint: Callable[[], Digest] | None = None
+    """The digest of the task's folder as it is now; None: nobody can change it."""
 
     def run(self, watch: Callable[[Campaign], None] = lambda _: None) -> Campaign:
         """Go on until it ends or is paused. `watch` sees every state on the way. Settles what a kill left open.
@@ -120,11 +122,12 @@ class Loop:
         """
         stopwatch = Stopwatch.started(self.clock.monotonic)
         before = read(self.log, self.id)
-        self._check_task(before)
+        fingerprint = self.fingerprint or (lambda: self.task.digest)
+        check_task(before, self.task, fingerprint())
         home = home_of(self.id)
         goal = text_of(self.blobs, before.goal.goal) if before.goal else ""
         renderer = Renderer(self.task, goal, CachedTexts(self.blobs), before.needed.context_budget)
-        attempts = Attempts(home, self.task, self.worker, self.blobs, stopwatch)
+        attempts = Attempts(home, self.task, self.worker, self.blobs, stopwatch, fingerprint)
         asking = Asking(home, self.task, self.agent, self.blobs, renderer, stopwatch)
         evaluate, ask = attempts.evaluate(), asking.ask()
 
@@ -145,13 +148,6 @@ class Loop:
 
         journey = Journey(home, Campaign(), apply, next_stage, {"evaluate": evaluate, "ask": ask})
         return drive(journey, self.log, until=until)
-
-    def _check_task(self, state: Campaign) -> None:
-        if state.needed.task_digest != self.task.digest:
-            raise HeadwayError(
-                f"The folder of the task {self.task.id} has changed since this campaign began.",
-                "Put it back, or start a new campaign on the changed task.",
-            )
 
 
 class CachedTexts:

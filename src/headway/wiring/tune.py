@@ -17,7 +17,7 @@ from headway.adapters.locks import LockHeld
 from headway.adapters.script_agent import ScriptAgent, Scripted
 from headway.adapters.search_agent import SearchAgent
 from headway.adapters.state_place import named_state
-from headway.adapters.task_files import load_task
+from headway.adapters.task_files import load_task, task_digest
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.events_core import PersonDecided
 from headway.core.events_tune import BudgetSet, CampaignEnded, ContextShown, JobDone
@@ -185,6 +185,8 @@ def _in_state(state: Path, name: str | None) -> Place:
         has = ", ".join(known) or "none"
         raise HeadwayError(f"The state folder {state} has no campaign {name or 'at all'!r}; it has {has}.")
     campaign_id = name or known[-1]
+    if state.name == ".headway":  # the state lies in the campaign's folder, which people may have moved
+        return Place(state.parent, state, campaign_id)
     with open_state(state, read_only=True) as opened:
         folder = Path(campaigns.read(opened.log, campaign_id).needed.folder)
     return Place(folder, state, campaign_id)
@@ -198,7 +200,16 @@ def drive(place: Place, watch: Callable[[Campaign], None]) -> Campaign:
         agent = make_agent(task, before.needed.agent, before.needed.agent_args)
         worker = LocalWorker(place.state / "worker", failpoints=opened.failpoints)
         try:
-            loop = campaigns.Loop(place.id, task, opened.log, opened.blobs, agent, worker, SystemClock())
+            loop = campaigns.Loop(
+                place.id,
+                task,
+                opened.log,
+                opened.blobs,
+                agent,
+                worker,
+                SystemClock(),
+                lambda: task_digest(task.folder),
+            )
             state = loop.run(watch)
         finally:
             worker.close()
