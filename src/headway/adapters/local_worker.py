@@ -90,3 +90,8 @@ class LocalWorker:
     def _last_words(self) -> str:
         lines = (self.folder / "worker.log").read_text(errors="replace").strip().splitlines()
         return lines[-1][:300] if lines else "it said nothing"
+
+
+def worker_in_terminal(arguments: list[str]) -> int:
+    """Run the worker program with these arguments, in this terminal; its exit code."""
+    return subprocess.run([sys.executable, str(PROGRAM), *arguments], check=False).returncode

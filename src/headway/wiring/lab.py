@@ -1,8 +1,6 @@
 """What `headway tune selftest`, `headway worker` and `headway doctor` call."""
 
 import json
-import subprocess
-import sys
 import tempfile
 import tomllib
 import zipfile
@@ -10,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from headway.adapters.local_worker import PROGRAM, LocalWorker
+from headway.adapters.local_worker import PROGRAM, LocalWorker, worker_in_terminal
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.ports.worker import Worker, WorkerJob
 from headway.tune.selftest import CONTROL, Entry, Row, Tried, read_entries, row_of, tried
@@ -78,7 +76,7 @@ def _rows(worker: Worker, chosen: list[Entry], pairs: int, say: Callable[[str], 
 
 def run_worker(arguments: list[str]) -> int:
     """The worker itself, in this terminal; its exit code."""
-    return subprocess.run([sys.executable, str(PROGRAM), *arguments], check=False).returncode
+    return worker_in_terminal(arguments)
 
 
 def pack_worker(target: Path) -> int:
