@@ -27,9 +27,9 @@ GATE_WINDOW = -5.0
 """Gates of at least this many nats a token are right in the fast kernels, whatever their pattern.
 
 They split a decay inside 32 tokens at the middle, so 16 tokens in a row may lose 80 nats, and fp32 ends at 88.  Smaller
-gates are welcome with `lower_bound=None`, which takes the kernels that need no bound.  If they come in spite of a
-promised bound, the outputs are right while no 16 tokens in a row lose more than about 87 nats in a channel, and NaN
-from there on: never a small wrong number.
+gates are welcome with `lower_bound=None` or a lower bound: chunks that turn out to leave the range are then done again,
+element by element.  If they come in spite of a promised bound, the outputs are right while no 16 tokens in a row lose
+more than about 87 nats in a channel, and NaN from there on: never a small wrong number.
 """
 
 Kernels = Literal["gluon", "triton"]
@@ -106,6 +106,7 @@ def choose_kernels(
     device: torch.device,
     dtypes: Sequence[torch.dtype],
     lower_bound: float | None,
+    raw_gates: bool = False,
 ) -> tuple[Kernels, str]:
     """Which kernels serve q, k, v, g of these types with gates of at least `lower_bound`, and why."""
     if device.type != "cuda":
@@ -114,9 +115,9 @@ def choose_kernels(
         return "triton", "not a Hopper GPU (sm_90)"
     if any(d != torch.bfloat16 for d in dtypes):
         return "triton", "q, k, v and g are not all bfloat16"
-    if lower_bound is None or lower_bound < GATE_WINDOW:
-        return "triton", f"gates may be below {GATE_WINDOW:g}"
-    return "gluon", "Hopper, bfloat16, bounded gates"
+    if raw_gates and lower_bound is None:
+        return "triton", "softplus gates"
+    return "gluon", "Hopper and bfloat16"
 
 
 def kda_forward(
@@ -180,7 +181,7 @@ def kda_forward(
     if max(sequences.chunks * heads * TILE_ROWS, batch * tokens * heads) >= 2**31:
         raise ValueError(f"{batch * tokens} tokens of {heads} heads are more than one call can index: split the batch")
 
-    chosen, why = choose_kernels(device, [x.dtype for x in (q, k, v, g)], lower_bound)
+    chosen, why = choose_kernels(device, [x.dtype for x in (q, k, v, g)], lower_bound, raw_gates)
     if kernels == "gluon" and chosen != "gluon":
         raise ValueError(f"the Gluon kernels cannot serve this call: {why}")
     if kernels not in ("auto", "gluon", "triton"):
@@ -275,6 +276,23 @@ class _Call:
     def packed(self) -> bool:
         return self.sequences.seq_table is not None
 
+    @property
+    def chunk_table(self) -> torch.Tensor:
+        return self.beta if self.sequences.chunk_table is None else self.sequences.chunk_table
+
+    @property
+    def seq_table(self) -> torch.Tensor:
+        return self.beta if self.sequences.seq_table is None else self.sequences.seq_table
+
+    @property
+    def unbounded(self) -> bool:
+        """Gates may leave the range of the fast form."""
+        return self.lower_bound is None or self.lower_bound < GATE_WINDOW
+
+    @property
+    def bound(self) -> float:
+        return 0.0 if self.lower_bound is None else self.lower_bound
+
     def workspace(self, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
         ws = torch.empty((self.work * TILE_ROWS, 64), dtype=dtype, device=self.q.device)
         return ws, torch.empty((self.work, HEAD_DIM), dtype=torch.float32, device=self.q.device)
@@ -297,8 +315,6 @@ def _run_gluon(call: _Call) -> None:
 
     seqs = call.sequences
     ws, gamma = call.workspace(torch.bfloat16)
-    chunk_table = call.beta if seqs.chunk_table is None else seqs.chunk_table
-    seq_table = call.beta if seqs.seq_table is None else seqs.seq_table
     # Two programs fit on a multiprocessor; each walks through the work with the grid's stride.
     programs = min(call.work, 2 * torch.cuda.get_device_properties(call.q.device).multi_processor_count)
     with torch.cuda.device(call.q.device):
@@ -311,13 +327,13 @@ def _run_gluon(call: _Call) -> None:
             call.beta,
             call.rate,
             call.bias,
-            chunk_table,
+            call.chunk_table,
             call.work,
             call.heads,
             call.tokens,
             call.chunks_each,
             call.scale,
-            call.lower_bound,
+            call.bound,
             VARLEN=call.packed,
             TAIL=seqs.ragged,
             NORMALIZE=call.normalize,
@@ -325,6 +341,8 @@ def _run_gluon(call: _Call) -> None:
             BETA_LOGIT=call.beta_logit,
             num_warps=4,
         )
+        if call.unbounded:
+            _prep_triton(call, ws, gamma, exact=True, repair=True)
         kernels_gluon.scan[(2, seqs.count * call.heads)](
             boxes(ws, 256, 64),
             boxes(ws, 128, 64),
@@ -335,7 +353,7 @@ def _run_gluon(call: _Call) -> None:
             call.o,
             call.state if call.initial_state is None else call.initial_state,
             call.state,
-            seq_table,
+            call.seq_table,
             call.heads,
             call.tokens,
             call.chunks_each,
@@ -345,6 +363,44 @@ def _run_gluon(call: _Call) -> None:
             STAGES=3,
             num_warps=4,
         )
+
+
+def _prep_triton(call: _Call, ws: torch.Tensor, gamma: torch.Tensor, *, exact: bool, repair: bool) -> None:
+    import triton.language as tl
+
+    from . import kernels
+
+    narrow = ws.dtype == torch.bfloat16
+    gate = 0
+    if call.raw_gates:
+        gate = 2 if call.lower_bound is None else 1
+    kernels.prep[(call.work,)](
+        call.q,
+        call.k,
+        call.g,
+        ws,
+        gamma,
+        call.beta,
+        call.rate,
+        call.bias,
+        call.chunk_table,
+        call.heads,
+        call.tokens,
+        call.chunks_each,
+        call.scale,
+        call.bound,
+        VARLEN=call.packed,
+        NORMALIZE=call.normalize,
+        GATE=gate,
+        BETA_LOGIT=call.beta_logit,
+        SPLIT=narrow and (call.raw_gates or call.g.dtype == torch.float32),
+        EXACT=exact,
+        REPAIR=repair,
+        LP=tl.bfloat16 if narrow else tl.float32,
+        INV=tl.float16 if narrow else tl.float32,
+        PREC="tf32x3",
+        num_warps=4,
+    )
 
 
 def _run_triton(call: _Call) -> None:
@@ -357,57 +413,30 @@ def _run_triton(call: _Call) -> None:
     if call.q.device.type != "cuda" and not interpreted:
         raise ValueError(f"the kernels need a CUDA device, not {call.q.device} (or TRITON_INTERPRET=1 for a test)")
     narrow = call.q.dtype == torch.bfloat16 and not interpreted
-    exact = call.lower_bound is None or call.lower_bound < GATE_WINDOW
-    gate = 0
-    if call.raw_gates:
-        gate = 2 if call.lower_bound is None else 1
-    seqs = call.sequences
     ws, gamma = call.workspace(torch.bfloat16 if narrow else torch.float32)
-    chunk_table = call.beta if seqs.chunk_table is None else seqs.chunk_table
-    seq_table = call.beta if seqs.seq_table is None else seqs.seq_table
-    dot_type = tl.bfloat16 if narrow else tl.float32
-    kernels.prep[(call.work,)](
-        call.q,
-        call.k,
-        call.g,
-        ws,
-        gamma,
-        call.beta,
-        call.rate,
-        call.bias,
-        chunk_table,
-        call.heads,
-        call.tokens,
-        call.chunks_each,
-        call.scale,
-        0.0 if call.lower_bound is None else call.lower_bound,
-        VARLEN=call.packed,
-        NORMALIZE=call.normalize,
-        GATE=gate,
-        BETA_LOGIT=call.beta_logit,
-        SPLIT=narrow and (call.raw_gates or call.g.dtype == torch.float32),
-        EXACT=exact,
-        LP=dot_type,
-        INV=tl.float16 if narrow else tl.float32,
-        PREC="tf32x3",
-        num_warps=4,
-    )
-    kernels.scan[(2, seqs.count * call.heads)](
+    if call.unbounded and call.q.dtype == torch.float32:
+        # At the edge of its range the other form is right to about 1e-3: beneath bf16's noise, not beneath fp32's.
+        _prep_triton(call, ws, gamma, exact=True, repair=False)
+    else:
+        _prep_triton(call, ws, gamma, exact=False, repair=False)
+        if call.unbounded:
+            _prep_triton(call, ws, gamma, exact=True, repair=True)
+    kernels.scan[(2, call.sequences.count * call.heads)](
         ws,
         call.v,
         gamma,
         call.o,
         call.state if call.initial_state is None else call.initial_state,
         call.state,
-        seq_table,
+        call.seq_table,
         call.heads,
         call.tokens,
         call.chunks_each,
         VARLEN=call.packed,
         HAS_STATE=call.initial_state is not None,
         BV=64,
-        LP=dot_type,
+        LP=tl.bfloat16 if narrow else tl.float32,
         PREC="tf32x3",
         num_warps=4,
-        num_stages=1 if dot_type is tl.float32 else 2,  # three stages of bf16 tiles exceed shared memory
+        num_stages=2 if narrow else 1,  # three stages of bf16 tiles exceed shared memory
     )

@@ -378,12 +378,19 @@ def prep(
             cross = warpgroup_mma_wait(2, [cross])
             decay = _exp2_bf16(gl.convert_layout(cross, LEFT64) * LOG2E + CROSS_SHIFT)
             # Waiting before the next two products keeps fewer registers alive: with all four in flight the compiler
-            # runs short of them and serialises every product of the kernel.
+            # runs short of them and serialises every product of the kernel.  With raw gates it does so unless k and q
+            # are read again.
             r1, p1 = warpgroup_mma_wait(0, [r1, p1])
+            if RAW:
+                k_left = k_tile.load(LEFT64)
+                q_left = q_tile.load(LEFT64)
             r0 = warpgroup_mma(gl.convert_layout(_mul_bf16(k_left, decay), LEFT32), first_half, r0, is_async=True)
             p0 = warpgroup_mma(gl.convert_layout(_mul_bf16(q_left, decay), LEFT32), first_half, p0, is_async=True)
             upto_sum = _gate_sum(upto_tile, g_tile, g_low, zero, RAW)
             r0, p0, upto_sum = warpgroup_mma_wait(0, [r0, p0, upto_sum])
+            if RAW:
+                k_left = k_tile.load(LEFT64)
+                q_left = q_tile.load(LEFT64)
             after_sum = _gate_sum(after_mem.index(z), g_tile, g_low, zero, RAW)
             # exp(G) * rq serves q, k (T1's columns take rq out again) and, in the last row, gamma
             decay_q = gl.exp2(upto_sum * LOG2E + log_rq)
