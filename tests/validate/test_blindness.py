@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway.core.config import L1Config, StepConfig
+from headway.core.errors import HeadwayError
 from headway.core.events_validate import L1Proven
 from headway.core.gates import NotDecided, Passed, Refused
 from headway.core.reasons import Reason
@@ -97,6 +98,12 @@ def test_chosen_paths_replace_headways_choice(tmp_path: Path) -> None:
     l1 = L1Config(test=L1.test, junit=L1.junit, canary_paths=("engine/__init__.py",))
     answer = fork.check(fork.base, l1=l1, prove=True)
     assert answer.verdict == Passed() and len(fork.executor.commands) == 2
+
+
+def test_a_chosen_path_that_is_no_file_of_the_commit_is_named(tmp_path: Path) -> None:
+    fork = new_fork(tmp_path)
+    with pytest.raises(HeadwayError, match=r"canary_paths` names gone\.py, which is no regular file of the commit"):
+        fork.check(fork.base, l1=L1Config(test=L1.test, junit=L1.junit, canary_paths=("gone.py",)), prove=True)
 
 
 def test_headway_breaks_the_product_and_not_its_tests() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from headway.core.config import L1Config, StepConfig
 from headway.core.events_validate import OwnerTouched
-from headway.core.gates import Passed, Refused
+from headway.core.gates import NotDecided, Passed, Refused
 from headway.core.reasons import Reason
 from headway.core.testid import TestId
 from tests.validate.suites import CHECKS, FILES, L1, TEST, Fork, new_fork
@@ -108,6 +108,17 @@ def test_a_report_that_the_commit_carries_is_not_believed(tmp_path: Path) -> Non
     green = "<testsuite name='s'><testcase classname='tests.checks' name='test_adds'/></testsuite>"
     answer = fork.check(fork.change("fake", {"report.xml": green, "run_checks.py": "import sys; sys.exit(0)\n"}))
     assert isinstance(answer.verdict, Refused) and "no file matches report.xml" in answer.verdict.message
+
+
+def test_headway_removes_no_stale_report_through_a_link_that_the_commit_carries(tmp_path: Path) -> None:
+    fork, owners = new_fork(tmp_path), tmp_path / "owners"
+    owners.mkdir()
+    (owners / "report.xml").write_text("the owner's\n")
+    (fork.repo.path / "out").symlink_to(owners)
+    fork.repo.git("add", "out")
+    answer = fork.check(fork.repo.commit("link", {}), l1=L1Config(test=StepConfig(TEST), junit=("out/*.xml",)))
+    assert isinstance(answer.verdict, NotDecided) and "out/report.xml lies outside the clone" in answer.verdict.message
+    assert (owners / "report.xml").read_text() == "the owner's\n"
 
 
 def test_a_report_cut_short_is_named(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from headway.core.errors import HeadwayError
+
 MESSAGE = "headway: this is a known-bad change; a suite that stays green does not test this tree"
 
 
@@ -89,8 +91,15 @@ def mutants(
     """Language name -> {path: broken contents}, most sources first. `chosen` replaces headway's choice.
 
     `read` gives a tracked file's contents. Languages without a target are left out.
+    Raises HeadwayError for a chosen path that the commit does not track.
     """
     if chosen:
+        for path in chosen:
+            if path not in tracked:
+                raise HeadwayError(
+                    f"`l1.canary_paths` names {path}, which is no regular file of the commit.",
+                    "Name a tracked source file.",
+                )
         return {"chosen": {path: _language_of(path).broken(read(path)) for path in chosen}}
     made: dict[str, Mapping[str, bytes]] = {}
     by_size = sorted(LANGUAGES.values(), key=lambda language: -len(product_sources(tracked, language)))

@@ -34,6 +34,17 @@ def report_paths(root: Path, globs: Sequence[str]) -> list[Path]:
     return sorted(found)
 
 
+def remove_stale_reports(root: Path, globs: Sequence[str]) -> None:
+    """Remove reports that the commit itself carries, which would be believed.
+
+    Only what really lies in the clone: a commit can make `out` a link to the owner's folder, and `out/*.xml` matches
+    through it.
+    """
+    for path in report_paths(root, globs):
+        if path.parent.resolve().is_relative_to(root.resolve()):
+            path.unlink()
+
+
 def read_junit(root: Path, globs: Sequence[str], tracked: Collection[str]) -> tuple[TestResult, ...] | Damaged:
     """All test cases of all files that match. No file at all is Damaged: the suite promised one."""
     paths = report_paths(root, globs)

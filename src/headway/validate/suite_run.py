@@ -65,8 +65,7 @@ def run_suite(l1: L1Config, checkout: Checkout, ports: Ports) -> SuiteResult:
     ends: list[StepEnd] = []
     sandbox: tuple[str, ...] = ()
     globs = (*l1.junit, *(HARNESSES[l1.harness].report_globs if l1.harness else ()))
-    for stale in reports.report_paths(checkout.path, globs):
-        stale.unlink()  # a report that the commit itself carries would be believed
+    reports.remove_stale_reports(checkout.path, globs)
     steps: tuple[tuple[StepName, StepConfig | None], ...] = (
         ("setup", l1.setup),
         ("build", l1.build),
