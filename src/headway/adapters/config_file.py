@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from headway.core.config import (
     CONFIG_NAME,
@@ -27,12 +27,16 @@ from headway.core.config import (
 from headway.core.errors import HeadwayError
 from headway.core.names import Digest
 
+_NO_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|@\{|\.\.|//|^/|/$|\.$|(^|/)\.|\.lock(/|$)|^@$")
+
 
 class ConfigError(HeadwayError):
     """headway.toml is malformed; the message names file, key and the nearest valid key."""
 
 
 def _as_step(value: Any) -> Any:
+    if not isinstance(value, str | dict | BaseModel):
+        raise ValueError("it takes a line for `sh -c` or a table")
     return {"run": value} if isinstance(value, str) else value
 
 
@@ -44,49 +48,77 @@ def _compiles(pattern: str) -> str:
     return pattern
 
 
+def _branch_name(name: str) -> str:
+    """git's own rules (check-ref-format), so that no run ends at a branch that cannot be moved, or an option."""
+    if not name or name.startswith("-") or _NO_BRANCH.search(name):
+        raise ValueError(f"{name!r} is no name for a branch")
+    return name
+
+
+def _inside(path: str) -> str:
+    """A path or glob of the clone: headway itself removes stale reports and writes canaries, so never elsewhere."""
+    parts = path.split("/")
+    if not path.strip("/.") or path.startswith("/") or "\0" in path or ".." in parts:
+        raise ValueError(f"{path!r} is no path below the root of the clone")
+    if any("**" in part and part != "**" for part in parts):
+        raise ValueError(f"in {path!r}, ** must be a whole part of the path")
+    return path
+
+
+def _no_nul(line: str) -> str:
+    if "\0" in line:
+        raise ValueError("has a NUL character")
+    return line
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+_Branch = Annotated[str, AfterValidator(_branch_name)]
+_Line = Annotated[str, AfterValidator(_no_nul)]
+
+
 class _Upstream(_Table):
-    url: Annotated[str, Field(min_length=1)]
-    branch: str = "main"
+    url: Annotated[_Line, Field(min_length=1)]
+    branch: _Branch = "main"
 
 
 class _Fork(_Table):
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    trunk: str = "main"
+    trunk: _Branch = "main"
 
 
 class _Landing(_Table):
     mode: Literal["branch", "pull-request", "direct"] = "branch"
-    branch: str = "headway/sync"
+    branch: _Branch = "headway/sync"
     hooks: Literal["run", "skip"] = "run"
 
 
 class _Step(_Table):
-    run: Annotated[str, Field(min_length=1)]
-    timeout_seconds: Annotated[float, Field(gt=0, strict=False)] = 900.0
+    run: Annotated[_Line, Field(min_length=1)]
+    timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400, strict=False)] = 900.0
     network: bool = False
 
 
 _StepOrLine = Annotated[_Step, BeforeValidator(_as_step)]
 _Regex = Annotated[str, BeforeValidator(_compiles)]
 _Globs = Annotated[list[str], Field(default_factory=list)]
+_InsideGlobs = Annotated[list[Annotated[str, AfterValidator(_inside)]], Field(default_factory=list)]
 
 
 class _L1(_Table):
     test: _StepOrLine
     setup: _StepOrLine | None = None
     build: _StepOrLine | None = None
-    junit: _Globs
+    junit: _InsideGlobs
     count_pattern: _Regex = ""
     env: list[str] = Field(default_factory=lambda: ["PATH", "LANG", "LC_ALL", "TZ"])
-    set_env: dict[str, str] = Field(default_factory=dict)
-    cache: _Globs
+    set_env: dict[str, _Line] = Field(default_factory=dict)
+    cache: _InsideGlobs
     reruns: Annotated[int, Field(ge=0, le=1000)] = 0
     harness: Literal["", "pytest", "lit"] = ""
-    canary_paths: _Globs
+    canary_paths: _InsideGlobs
 
 
 class _Policy(_Table):
