@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy
 
-from . import estimate, machine, proof
+from . import device, estimate, machine, proof
 from .admission import check_source, imports_of
 from .build import Builder
 from .calls import Candidate, Problem
 from .jobs import Case, Job, Task
 from .measure import Timed, calls_per_bracket, measure
 from .oracle import Errors, Reference, Tolerance, worst
-from .pool import room
 from .ptx import Assembler
 from .refusals import CouldNotRun, Refused
 from .session import Session
@@ -39,11 +38,12 @@ class Judge:
         self._spare: dict[str, list[Session]] = {}
         self._assembled: dict[str, list[dict[str, Any]]] = {}
         self._assembler: Assembler | None = None
+        self._gpu: bool | None = None
         self._started = 0
 
     def evaluate(self, job: Job) -> dict[str, Any]:
         """Facts of one job as `results/<key>.json` holds them. Raises nothing that the candidate can cause."""
-        trip = _Estimate(self, job) if job.task.kind == "triton" else _Trip(self, job)
+        trip = self._trip(job)
         try:
             trip.prepare()
             trip.check_all_cases()
@@ -64,8 +64,15 @@ class Judge:
             return trip.result("could_not_run", told)
         finally:
             trip.close()
-            for way, count in (("compile", 1), ("interpret", 1)) if job.task.kind == "triton" else (("", 2),):
-                self.reserve(count, way)
+            for way in trip.ways:
+                self.reserve(trip.ways.count(way), way)
+
+    def _trip(self, job: Job) -> "_Trip":
+        if job.task.kind != "triton":
+            return _Trip(self, job)
+        if self._gpu is None:
+            self._gpu = device.present()
+        return _OnDevice(self, job) if self._gpu else _Estimate(self, job)
 
     def reserve(self, count: int, way: str = "") -> None:
         """Start processes ahead of need: they import numpy (or torch) while the judge does something else."""
@@ -131,6 +138,8 @@ class _Trip:
 
     _way = ""
     _estimate = False
+    ways: tuple[str, ...] = ("", "")
+    """The processes that the next job of this kind will want."""
 
     def __init__(self, judge: Judge, job: Job) -> None:
         self._judge, self._job, self._task = judge, job, job.task
@@ -250,9 +259,7 @@ class _Trip:
         return [first, *[case._replace(timed=False) for case in other]]
 
     def _room(self, case: Case) -> int:
-        problem = self._problem(case)
-        values = [("", "in", one) for one in (*problem.inputs.values(), *problem.expected.values())]
-        return room(values)
+        return sum(device.size_of(one, case) + 256 for one in self._task.arguments) + 64
 
     def _left(self) -> float:
         return self._began + self._job.seconds - time.monotonic()
@@ -299,6 +306,7 @@ class _Estimate(_Trip):
 
     _way = "interpret"
     _estimate = True
+    ways = ("compile", "interpret")
 
     def __init__(self, judge: Judge, job: Job) -> None:
         super().__init__(judge, job)
@@ -335,6 +343,53 @@ class _Estimate(_Trip):
             self._note_output(candidate.session)
             candidate.session.close()
             self._seconds["compile"] += time.monotonic() - start
+
+
+class _OnDevice(_Trip):
+    """A Triton job on a GPU."""
+
+    _way = "device"
+    ways = ("device", "device")
+
+    def check_all_cases(self) -> None:
+        """The candidate is compiled by these calls; after them its process may start nothing more."""
+        super().check_all_cases()
+        self._ours.session.seal()
+
+    def measure_timed_cases(self) -> None:
+        """Batches between device events, A B B A, both sides in processes of their own on one GPU."""
+        start = time.monotonic()
+        job, task = self._job, self._task
+        theirs = self._load(baseline_source(task) if job.rival is None else job.rival)
+        self._open.append(theirs)
+        rng = numpy.random.default_rng(int.from_bytes(os.urandom(8), "little"))
+        sides = [device.Batches(task, self._reference, one, rng) for one in (self._ours, theirs)]
+        clocks = [device.clocks()]
+        timed = [case for case in self._chosen() if case.timed]
+        for case in timed:
+            sides[1].run(self._inputs(case), device.LEAST_CALLS, False, 300)
+        theirs.session.seal()
+        for case in timed:
+            self._samples.append(self._timed(case, sides))
+        self._compile = {"clocks": [*clocks, device.clocks()]}
+        self._seconds["measure"] = time.monotonic() - start
+
+    def _timed(self, case: Case, sides: list[device.Batches]) -> Timed:
+        count = device.LEAST_CALLS
+        for side in sides:  # the first batch warms, the second says how long a call takes
+            side.run(self._inputs(case), device.LEAST_CALLS, False, 120)
+            batch, _ = side.run(self._inputs(case), device.LEAST_CALLS, False, 120)
+            count = max(count, device.calls_for(case, self._task, min(batch.calls) / 1e9))
+        # what a batch costs beside its events, by the rival's: it is not the candidate's to inflate
+        sides[0].overhead = sides[1].overhead = max(0, batch.bracket - sum(batch.calls) - sum(batch.flushes))
+        return device.measure_on_device(
+            case, sides[0], sides[1], self._job.pairs, count, partial(self._inputs, case),
+            self._tolerance[case.name], self._time_left,
+        )  # fmt: skip
+
+    def _inputs(self, case: Case) -> dict[str, Any]:
+        self._drawn += 1
+        return self._reference.inputs(case, int.from_bytes(os.urandom(7), "little"))
 
 
 def _sample(timed: Timed) -> dict[str, Any]:

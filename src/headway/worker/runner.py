@@ -26,9 +26,11 @@ ALWAYS_LOADED = ("traceback", "linecache", "tokenize", "warnings", "encodings.la
 class Runner:
     """State of one candidate's process. Everything used around the clock is bound before the candidate exists."""
 
-    def __init__(self, sandbox: ModuleType, guard: ModuleType, triton: "ModuleType | None" = None) -> None:
+    def __init__(self, sandbox: ModuleType, guard: ModuleType, triton: Any = None, device: Any = None) -> None:
         self._sandbox, self._guards, self._triton = sandbox, guard, triton
         self._launches: Any = None
+        self._devices: Any = device
+        self._device: Any = None if device is None else device.Device()
         self._clock = time.thread_time_ns  # core time, like the books it is compared with
         self._entry: Any = None
         self._native = False
@@ -42,6 +44,7 @@ class Runner:
         """Answer orders until the judge closes the pipe."""
         orders: dict[str, Callable[..., dict[str, Any]]] = {
             "enter": self.enter, "ping": self.ping, "load": self.load, "call": self.call, "compile": self.compile,
+            "batch": self.batch, "fetch": self.fetch, "seal": self.seal,
         }  # fmt: skip
         while (order := _receive()) is not None:
             _send(orders[order.pop("do")](**order))
@@ -68,7 +71,9 @@ class Runner:
         for key in ("readable", "writable", "hidden"):
             plan[key] = tuple(plan[key])
         if self._triton is not None:
-            self._launches = self._triton.warm(90)
+            self._launches = self._triton.warm(90, self._device is not None)
+        if self._device is not None and plan["uid"] is not None:
+            self._devices.give_cache(plan["uid"])
         gc.collect()
         gc.freeze()  # what is loaded so far is never looked through again: no long collection falls into a timed call
         layers = self._sandbox.enter(self._sandbox.Plan(**plan))
@@ -79,7 +84,8 @@ class Runner:
         pool: int, memory: int,
     ) -> dict[str, Any]:  # fmt: skip
         """Bring the candidate in. `arguments`: C types in order, for a candidate that comes as a shared library."""
-        self._sandbox.limit_memory(memory)
+        if memory:
+            self._sandbox.limit_memory(memory)
         self._pool = mmap.mmap(POOL, pool)
         self._base = numpy.frombuffer(self._pool, dtype=numpy.uint8).ctypes.data
         self._guard = self._guards.Guard(frozenset(allowed), frozenset(absent), self._triton is not None)
@@ -128,6 +134,8 @@ class Runner:
         self._held = results
         _send({"ready": True})
         os.read(ORDERS, 1)
+        if self._device is not None:
+            prepared = [self._device.upload(arguments) for arguments in prepared]
         try:
             for arguments, probe in zip(prepared, probes, strict=True):
                 guard.arm()
@@ -150,12 +158,42 @@ class Runner:
             return one["value"]
         if self._native:
             return self._base + one["offset"]
-        return self._view(**one) if self._triton is None else self._triton.tensor_over(self._view(**one))
+        on_cpu = self._triton is None or self._device is not None
+        return self._view(**one) if on_cpu else self._triton.tensor_over(self._view(**one))
 
     def _outputs(self, result: Any) -> list[dict[str, Any]]:
         if self._triton is None:
             return _described(result)
+        if self._device is not None:
+            result = tuple(self._device.download(result))
+            self._kept = result
         return [self._triton.described(one) for one in (result if type(result) is tuple else (result,))]
+
+    def seal(self) -> dict[str, Any]:
+        """From here on no further process and no program may be started, by any thread."""
+        return {"sealed": self._sandbox.seal()}
+
+    def batch(self, args: list[dict[str, Any]], scales: list[float], same_place: bool, at: list[int]) -> dict[str, Any]:
+        """On a device: lay the inputs of all calls, say so and wait; then run them, one after the other."""
+        prepared = [self._argument(one) for one in args]
+        _send({"ready": True})
+        os.read(ORDERS, 1)
+        self._device.lay(prepared, scales, same_place)
+        _send({"ready": True})
+        os.read(ORDERS, 1)
+        try:
+            told = self._device.batch(self._entry, at, self._guard)
+        except BaseException as trouble:
+            self._guard.disarm()
+            return {"error": _told(trouble), "offences": self._guard.offences}
+        return {"error": None, "offences": self._guard.offences, **told}
+
+    def fetch(self, index: int, at: list[int]) -> dict[str, Any]:
+        """One output of the last batch and the inputs it was made from, on the CPU; and all glimpses once more."""
+        again = self._device.again(at)
+        self._inputs = self._device.inputs(index)
+        outputs = self._outputs(self._device.output(index))
+        return {"outputs": outputs, "inputs": [self._triton.described(one) for one in self._inputs], "again": again}
 
     def compile(self, arch: int, args: list[dict[str, Any]]) -> dict[str, Any]:
         """Call the candidate once with nothing to run on: its kernels as PTX for the target, and its launches."""

@@ -51,17 +51,21 @@ SPECIAL = {
     "x86_64": {"clone": 56, "clone3": 435, "kill": 62, "tgkill": 234},
     "aarch64": {"clone": 220, "clone3": 435, "kill": 129, "tgkill": 131},
 }
-NEEDED_BY_CUDA = frozenset({"prctl", "memfd_create", "sched_setaffinity", "socket", "socketpair", "connect"})
+SECCOMP_CALL = {"x86_64": 317, "aarch64": 277}
+PROGRAMS = frozenset({"execve", "execveat", "fork", "vfork", "prctl"})
+NEEDED_BY_CUDA = frozenset({"seccomp", "prctl", "memfd_create", "sched_setaffinity", "socket", "socketpair", "connect"})
 
 
 class Plan(NamedTuple):
-    """Which layers to try. `threads`: a CUDA driver needs threads, a CPU candidate must not have any."""
+    """Which layers to try. `threads`: a CUDA driver needs threads, a CPU candidate must not have any. `programs`: a
+    compiler may be started, until `seal`."""
 
     uid: int | None
     threads: bool
     readable: tuple[str, ...]
     writable: tuple[str, ...]
     hidden: tuple[str, ...]
+    programs: bool = False
 
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -96,7 +100,7 @@ def enter(plan: Plan) -> list[str]:
     version = _landlock(plan.readable, plan.writable)
     if version:
         layers.append(f"landlock-v{version}")
-    if _seccomp(plan.threads):
+    if _seccomp(plan.threads, plan.programs):
         layers.append("seccomp")
     return layers
 
@@ -129,7 +133,7 @@ def limit_memory(limit: int) -> None:
 
 def _limits() -> list[str]:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
     return ["rlimits"]
 
 
@@ -176,21 +180,28 @@ def _allow_beneath(ruleset: int, path: str, access: int) -> None:
     os.close(handle)
 
 
-def _seccomp(threads: bool) -> bool:
+def seal() -> bool:
+    """End what `programs` allowed, for every thread of this process: no process, no program from here on."""
+    return _seccomp(threads=True, programs=False)
+
+
+def _seccomp(threads: bool, programs: bool) -> bool:
     machine = os.uname().machine
     if machine not in DENIED or sys.byteorder != "little":
         return False
-    program = _filter(machine, os.getpid(), threads)
+    program = _filter(machine, os.getpid(), threads, programs)
     code = ctypes.create_string_buffer(program, len(program))
 
     class Program(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
 
     wanted = Program(len(program) // 8, ctypes.addressof(code))
+    if threads:  # TSYNC: the driver's threads come under it too
+        return _call(SECCOMP_CALL[machine], ctypes.c_uint(1), ctypes.c_uint(1), ctypes.byref(wanted)) == 0
     return int(_libc.prctl(PR_SET_SECCOMP, 2, ctypes.byref(wanted), 0, 0)) == 0
 
 
-def _filter(machine: str, pid: int, threads: bool) -> bytes:
+def _filter(machine: str, pid: int, threads: bool, programs: bool) -> bytes:
     """A BPF program over `struct seccomp_data`: number at 0, architecture at 4, first argument at 16."""
 
     def load(offset: int) -> bytes:
@@ -207,15 +218,18 @@ def _filter(machine: str, pid: int, threads: bool) -> bytes:
     code = load(4) + jump_if_equal(AUDIT_ARCH[machine], 1, 0) + kill + load(0)
     if machine == "x86_64":  # the x32 numbers reach the same calls under other names
         code += struct.pack("=HBBI", 0x35, 0, 1, 0x40000000) + answer(38)
-    code += jump_if_equal(special["clone3"], 0, 1) + answer(38)  # "not there": libc then uses clone, which is seen
+    if not programs:
+        code += jump_if_equal(special["clone3"], 0, 1) + answer(38)  # "not there": libc then uses clone, which is seen
     for name, number in DENIED[machine].items():
-        if not (threads and name in NEEDED_BY_CUDA):
+        if not (threads and name in NEEDED_BY_CUDA) and not (programs and name in PROGRAMS):
             code += jump_if_equal(number, 0, 1) + answer(1)
-    if threads:  # a new thread passes, a new process does not
+    if programs:
+        pass
+    elif threads:  # a new thread passes, a new process does not
         code += jump_if_equal(special["clone"], 0, 4) + load(16)
         code += struct.pack("=HBBI", 0x45, 1, 0, CLONE_THREAD) + answer(1) + answer(None)
     else:
         code += jump_if_equal(special["clone"], 0, 1) + answer(1)
-    for name in ("kill", "tgkill"):  # only itself
+    for name in () if programs else ("kill", "tgkill"):  # only itself
         code += jump_if_equal(special[name], 0, 4) + load(16) + jump_if_equal(pid, 1, 0) + answer(1) + answer(None)
     return code + answer(None)

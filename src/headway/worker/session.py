@@ -9,9 +9,11 @@ import mmap
 import os
 import pkgutil
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from statistics import median
@@ -30,7 +32,7 @@ START = (
     "m={}\n"
     "for n,t in json.loads(b).items():\n"
     "    m[n]=types.ModuleType('runner_'+n); exec(compile(t,'<runner '+n+'>','exec'),m[n].__dict__)\n"
-    "m['runner'].Runner(m['sandbox'],m['guard'],m.get('triton_runner')).serve()\n"
+    "m['runner'].Runner(m['sandbox'],m['guard'],m.get('triton_runner'),m.get('device_runner')).serve()\n"
 )
 PROGRAM = ("sandbox", "guard", "runner")
 ANSWER_BYTES = 4 << 20
@@ -55,10 +57,11 @@ class Session:
     def __init__(self, number: int, triton: str = "") -> None:
         """Start the process; it imports numpy by itself while the judge does something else.
 
-        `triton`: "" for CPU tasks, else `interpret` or `compile`: what Triton kernels are to be put through.
+        `triton`: "" for CPU tasks, else `interpret`, `compile` or `device`: what Triton kernels are put through.
         """
-        program = (*PROGRAM, "triton_runner") if triton else PROGRAM
-        self._framework = bool(triton)
+        program = (*PROGRAM, *(["triton_runner"] if triton else []), *(["device_runner"] if triton == "device" else []))
+        self._framework, self._on_device = bool(triton), triton == "device"
+        self._scratch = tempfile.mkdtemp(prefix="headway-scratch-") if self._on_device else ""
         self.pool = Pool()
         self.output = bytearray()
         self.output_limit = 1 << 16
@@ -72,7 +75,7 @@ class Session:
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-u", "-c", _descriptors(answers, self.pool.handle, self._code) + START],
             stdin=orders, stdout=words, stderr=words, pass_fds=(answers, self.pool.handle, self._code),
-            env={**_environment(), "TRITON_INTERPRET": "1" if triton == "interpret" else "0"}, cwd="/",
+            env={**_environment(), **self._way(triton)}, cwd="/",
             start_new_session=True,
         )  # fmt: skip
         for handle in (orders, answers, words):
@@ -84,10 +87,16 @@ class Session:
         """Close the sandbox around it. Raises CouldNotRun if the judge cannot look into it afterwards."""
         root = os.geteuid() == 0
         uid = FIRST_UID + self._number % (LAST_UID - FIRST_UID) if root else None
+        if self._on_device and not _others_may_read(sys.prefix):
+            uid = None
         # frameworks read their own files late; everything else was loaded before
         readable = [sys.prefix, sys.base_prefix, "/usr", "/lib", "/lib64"] if self._framework else []
         hidden = [one for one in HIDDEN if not any(place.startswith(one) for place in readable)]
-        plan = {"uid": uid, "threads": False, "readable": readable, "writable": [], "hidden": hidden}
+        if self._on_device:
+            readable += ["/etc", "/proc", "/sys", "/dev", "/opt", *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
+            hidden = [one for one in hidden if not self._scratch.startswith(one)]
+        plan = {"uid": uid, "threads": self._on_device, "readable": readable, "hidden": hidden,
+                "writable": self._writable(), "programs": self._on_device}  # fmt: skip
         said = self.order({"do": "enter", "plan": plan, "preload": preload}, 60).said
         self.layers = said["layers"]
         if self.peek(said["address"], len(said["proof"]) // 2).hex() != said["proof"]:
@@ -97,6 +106,33 @@ class Session:
         self.layers.append("stopped-between-calls")
         self.threads = self._threads()
         self.overhead = self._overhead()
+
+    def seal(self) -> None:
+        """Nothing may be started in the runner any more. Refuses a candidate that left something running before."""
+        said = self.order({"do": "seal"}, 10).said
+        if not said.get("sealed"):
+            raise CouldNotRun("infrastructure", "The second system call filter was refused.", "See `--doctor`.")
+        self.layers.append("sealed-after-compile")
+        self.check(said, "before it was measured")
+
+    def _writable(self) -> list[str]:
+        """Nothing for CPU candidates; a GPU's driver opens its devices again, and Triton keeps what it built."""
+        if not self._on_device:
+            return []
+        return [self._scratch, "/dev/null", *(f"/dev/{one}" for one in os.listdir("/dev") if one.startswith("nvidia"))]
+
+    def _way(self, triton: str) -> dict[str, str]:
+        """What differs between the ways a Triton kernel goes; the same for correctness and timing."""
+        way = {"TRITON_INTERPRET": "1" if triton == "interpret" else "0"}
+        if self._on_device:
+            uid = FIRST_UID + self._number % (LAST_UID - FIRST_UID)
+            if os.geteuid() == 0:
+                os.chmod(self._scratch, 0o777)
+            path = os.environ.get("PATH", "/usr/bin:/bin")
+            libraries = os.environ.get("LD_LIBRARY_PATH", "")
+            way |= {"HOME": self._scratch, "TMPDIR": self._scratch, "TRITON_CACHE_DIR": f"{self._scratch}/{uid}",
+                    "PATH": path, "LD_LIBRARY_PATH": libraries, "CUDA_VISIBLE_DEVICES": _first_device()}  # fmt: skip
+        return way
 
     def _overhead(self) -> int:
         """Core nanoseconds of a call of nothing, with caches as cold as they are after the judge made inputs."""
@@ -111,14 +147,18 @@ class Session:
             os.pwrite(self._code, library, 0)
         with open(f"/proc/{self.pid}/statm") as numbers:
             memory += int(numbers.read().split()[0]) * mmap.PAGESIZE + self.pool.size
+        if self._on_device:
+            memory = 0  # a CUDA driver reserves terabytes of addresses; device memory has limits of its own
         said = self.order({"do": "load", "pool": self.pool.size, "memory": memory, **job}, seconds).said
         self.check(said, "while it was loaded")
 
-    def call(self, order: dict[str, Any], lay: Callable[[], None], seconds: float) -> Answer:
+    def call(self, order: dict[str, Any], lay: Callable[[], None], seconds: float, staged: bool = False) -> Answer:
         """An order in two steps: the runner makes ready and is stopped, `lay` writes the inputs, the bracket opens."""
         if not self.order(order, seconds).said.get("ready"):
             raise Refused("protocol", "The runner did not make ready.", "Write to nothing but what you return.")
         lay()
+        if staged and not self._bracket(b"!", seconds).said.get("ready"):  # the runner takes the inputs to its device
+            raise Refused("protocol", "The runner did not make ready.", "Write to nothing but what you return.")
         return self._bracket(b"!", seconds)
 
     def order(self, order: dict[str, Any], seconds: float) -> Answer:
@@ -233,7 +273,8 @@ class Session:
             )
             message = f"{kind}: {str(error.get('message'))[:400]} (line {line}) {when}."
             raise Refused(code, message, "Run it on one small case yourself.")
-        if (threads := self._threads()) != self.threads or self._children():
+        threads = self.threads if self._on_device else self._threads()  # a CUDA driver makes threads when it likes
+        if threads != self.threads or self._children():
             left = f"{threads - self.threads} threads" if threads != self.threads else "a process"
             raise Refused("left_running", f"The candidate left {left} running {when}.", "Finish before you return.")
 
@@ -306,6 +347,21 @@ class Session:
             except OSError:
                 pass
         self.pool.close()
+        if self._scratch:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def _first_device() -> str:
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] or "0"
+
+
+def _others_may_read(path: str) -> bool:
+    """May another user reach this folder? Root's own Python often lies where nobody else may look."""
+    while path not in ("", "/"):
+        if os.stat(path).st_mode & 0o005 != 0o005:
+            return False
+        path = os.path.dirname(path)
+    return True
 
 
 def _text(name: str) -> str:

@@ -47,13 +47,13 @@ def known_to_inspect(source: str, name: str = "<candidate>") -> None:
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
 
 
-def warm(arch: int) -> "Launches | None":
+def warm(arch: int, on_device: bool = False) -> "Launches | None":
     """Put a small kernel through the whole way before the sandbox closes: what is imported late is then there."""
-    launches = None if os.environ.get("TRITON_INTERPRET") == "1" else Launches(arch)
+    launches = None if on_device or os.environ.get("TRITON_INTERPRET") == "1" else Launches(arch)
     known_to_inspect(WARM, "<warm>")
     space: dict[str, Any] = {"__name__": "warm"}
     exec(compile(WARM, "<warm>", "exec"), space)
-    space["entry"](torch.ones(256))
+    space["entry"](torch.ones(256, device="cuda" if on_device else "cpu"))
     if launches is not None:
         launches.kernels.clear()
     return launches
