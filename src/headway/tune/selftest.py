@@ -28,6 +28,8 @@ class Entry:
     file: str
     expected: tuple[str, ...]
     twin: str | None
+    needs: str = ""
+    """What the machine must have for it: `gpu`, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,15 @@ def read_entries(raw: Mapping[str, object]) -> tuple[Entry, ...]:
     known = {str(code) for code in Reason} | {ACCEPTED, NO_EFFECT}
     listed = raw.get("entries")
     for one in listed if isinstance(listed, list) else []:
-        entry = Entry(one["id"], one["class"], one["task"], one["file"], tuple(one["expected"]), one.get("twin"))
+        entry = Entry(
+            one["id"],
+            one["class"],
+            one["task"],
+            one["file"],
+            tuple(one["expected"]),
+            one.get("twin"),
+            one.get("needs", ""),
+        )
         if not entry.expected or not known.issuperset(entry.expected):
             raise HeadwayError(
                 f"The self-test entry {entry.id} expects something unknown: {', '.join(entry.expected)}."

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from headway.adapters.local_worker import PROGRAM, LocalWorker, worker_in_terminal
+from headway.adapters.processes import run
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.ports.worker import Worker, WorkerJob
 from headway.tune.selftest import CONTROL, Entry, Row, Tried, read_entries, row_of, tried
@@ -28,7 +29,8 @@ def entries() -> tuple[Entry, ...]:
 
 def selftest(keep: Path | None, only: str | None, pairs: int, say: Callable[[str], None]) -> list[Row]:
     """Try every entry (or those whose id or class contains `only`, with their twins) on one warm worker."""
-    chosen = _chosen(entries(), only)
+    here = {"", "gpu"} if has_gpu() else {""}
+    chosen = _chosen(tuple(entry for entry in entries() if entry.needs in here), only)
     if not chosen:
         raise HeadwayError(f"The self-test has no entry like {only!r}.", "Leave --only out to run all.")
     folder = keep or Path(tempfile.mkdtemp(prefix="headway-selftest-"))
@@ -40,6 +42,14 @@ def selftest(keep: Path | None, only: str | None, pairs: int, say: Callable[[str
         worker.close()
     (folder / "rows.json").write_text(json.dumps([asdict(row) for row in rows], indent=1))
     return rows
+
+
+def has_gpu() -> bool:
+    """Is there an NVIDIA GPU with its driver on this machine?"""
+    try:
+        return b"GPU 0" in run(["nvidia-smi", "-L"], ok=None, timeout=20).stdout
+    except HeadwayError:
+        return False
 
 
 def _chosen(all_entries: tuple[Entry, ...], only: str | None) -> list[Entry]:

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable
 from functools import partial
+from statistics import median
 from typing import Any
 
 import numpy
@@ -381,6 +382,7 @@ class _OnDevice(_Trip):
             batch, _ = side.run(self._inputs(case), device.LEAST_CALLS, False, 120)
             count = max(count, device.calls_for(case, self._task, min(batch.calls) / 1e9))
         # what a batch costs beside its events, by the rival's: it is not the candidate's to inflate
+        sides[0].flush = sides[1].flush = int(median(batch.flushes))
         sides[0].overhead = sides[1].overhead = max(0, batch.bracket - sum(batch.calls) - sum(batch.flushes))
         return device.measure_on_device(
             case, sides[0], sides[1], self._job.pairs, count, partial(self._inputs, case),

@@ -88,8 +88,8 @@ def die_with_parent() -> None:
 def enter(plan: Plan) -> list[str]:
     """Apply every layer that this machine grants, in the order that each still has the rights it needs."""
     layers = ["own-process"]
-    if plan.uid is not None and _namespaces(plan.hidden, network=not plan.threads):
-        layers += ["private-mounts"] + ([] if plan.threads else ["no-network-namespace"])
+    if plan.uid is not None and _namespaces(plan.hidden):
+        layers += ["private-mounts", "no-network-namespace"]
     layers += _limits()
     if plan.uid is not None:
         layers += _other_user(plan.uid)
@@ -116,9 +116,11 @@ def only_files(readable: tuple[str, ...], writable: tuple[str, ...]) -> int:
     return _landlock(readable, writable)
 
 
-def _namespaces(hidden: tuple[str, ...], network: bool) -> bool:
-    flags = CLONE_NEWNS | CLONE_NEWIPC | (CLONE_NEWNET if network else 0)
-    if _libc.unshare(flags) != 0 or _libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None) != 0:
+def _namespaces(hidden: tuple[str, ...]) -> bool:
+    if (
+        _libc.unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET) != 0
+        or _libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None) != 0
+    ):
         return False
     for folder in hidden:
         if os.path.isdir(folder):
