@@ -17,9 +17,11 @@ BUILTINS = frozenset(
 MODULES = frozenset(
     {"sys", "os", "builtins", "importlib", "ctypes", "ctypeslib", "gc", "inspect", "threading", "subprocess", "socket",
      "mmap", "signal", "pickle", "marshal", "runpy", "pkgutil", "multiprocessing", "concurrent", "asyncio", "shutil",
-     "tempfile", "posix", "atexit", "weakref", "linecache", "traceback", "f2py", "distutils", "testing", "npyio"}
+     "tempfile", "posix", "atexit", "weakref", "linecache", "traceback", "f2py", "distutils", "testing", "npyio",
+     "attrgetter", "methodcaller", "get_type_hints", "ForwardRef", "evaluate_forward_ref"}
 )  # fmt: skip
-"""Modules that other modules carry as attributes (`dataclasses.sys`): reaching them is reaching around the import."""
+"""Modules that other modules carry as attributes (`dataclasses.sys`), so that reaching them is reaching around the
+import; and functions of the library that read attributes, or run code, given as text."""
 FRAMES = frozenset(
     {"f_back", "f_locals", "f_globals", "f_builtins", "f_code", "tb_frame", "tb_next", "gi_frame", "gi_code",
      "cr_frame", "cr_code", "ag_frame", "co_code", "co_consts", "func_globals"}
@@ -37,7 +39,7 @@ SAFE_DUNDERS = frozenset(
         "invert lshift rshift divmod round trunc file"
     ).split()
 )
-BY_STRING = frozenset({"attrgetter", "methodcaller", "getattr", "hasattr"})
+BY_STRING = frozenset({"getattr", "hasattr"})
 ADVICE = "Compute from the inputs with what the task allows."
 
 
@@ -55,7 +57,10 @@ def check_source(source: str, rules: dict[str, Any], source_bytes: int) -> ast.M
     banned_calls = frozenset(str(name) for name in rules.get("banned_calls", []))
     if "torch" in rules and (found := _torch_computes(tree, frozenset(rules["torch"]))):
         raise Refused("banned_call", found, "Let a Triton kernel of yours do it; torch may only make tensors.")
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in BY_STRING and id(node) not in called:
+            raise Refused("banned_call", f"Line {node.lineno}: {node.id} under another name.", ADVICE)
         if what := _offence(node, modules, kernels, banned_calls):
             raise Refused("banned_call", f"Line {getattr(node, 'lineno', 0)}: {what}.", ADVICE)
     return tree
@@ -77,6 +82,9 @@ def _offence(node: ast.AST, modules: set[str], kernels: set[str], banned_calls: 
         return f"{node.id} is not for candidates" if node.id in BUILTINS or _odd_dunder(node.id) else ""
     if isinstance(node, ast.Attribute):
         return _attribute(node, modules, kernels)
+    if isinstance(node, ast.MatchClass):  # `case object(__globals__=g)` reads an attribute without naming it as one
+        odd = [name for name in node.kwd_attrs if name in MODULES | FRAMES or _odd_dunder(name)]
+        return f"the attribute {odd[0]} in a pattern" if odd else ""
     if isinstance(node, ast.Call):
         return _call(node, banned_calls)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -114,8 +122,7 @@ def _call(node: ast.Call, banned_calls: frozenset[str]) -> str:
     function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if function not in BY_STRING:
         return ""
-    asked = node.args[1:2] if function in ("getattr", "hasattr") else node.args[:1]
-    for one in asked:
+    for one in node.args[1:2] or [node]:
         if not isinstance(one, ast.Constant) or not isinstance(one.value, str):
             return f"{function} with a computed name"
         for part in one.value.split("."):

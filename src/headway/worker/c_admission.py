@@ -12,10 +12,11 @@ from .refusals import Refused
 
 HEADERS = ("stddef.h", "stdint.h", "string.h", "math.h", "stdbool.h", "float.h", "limits.h")
 WORDS = re.compile(
-    r"\b(?:asm|__asm|__asm__|constructor|destructor|ifunc|section|alias|weak|weakref|cleanup|naked|optimize|target"
-    r"|target_clones|symver|interrupt|_Pragma|__has_embed|include_next|__builtin_apply\w*|__builtin_return_address"
-    r"|__builtin_frame_address|__builtin_longjmp|__builtin_setjmp|__builtin_trap|environ)\b"
+    r"\b_{0,2}(?:asm|constructor|destructor|ifunc|section|alias|weak|weakref|cleanup|naked|optimize|target"
+    r"|target_clones|symver|interrupt|Pragma|has_embed|include_next|builtin_apply\w*|builtin_return_address"
+    r"|builtin_frame_address|builtin_longjmp|builtin_setjmp|builtin_trap|environ)_{0,2}\b"
 )
+"""With and without the underscores that compilers also accept."""
 PRAGMAS = re.compile(r"(?:GCC\s+(?:ivdep|unroll\s+\d+)|omp\s+simd\b.*|unroll(?:\s*\(?\d+\)?)?|once)\s*")
 DIRECTIVES = frozenset(
     {"include", "define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "pragma", "error"}

@@ -25,6 +25,10 @@ LEAST_CALLS, MOST_CALLS = 4, 48
 SCATTER_NS = 150_000
 GLIMPSES = 32
 LOOKS = 0.25
+WATCHED = 6
+HIDDEN_NS = 15_000
+HIDDEN_PART = 0.1
+"""A candidate may keep the device busy past its events by this much more than the rival: launch overhead scatters."""
 
 
 class Batch(NamedTuple):
@@ -33,6 +37,8 @@ class Batch(NamedTuple):
     calls: list[int]
     flushes: list[int]
     bracket: int
+    hidden: int
+    """Nanoseconds that the whole device worked longer than the call's events say; median of the watched calls."""
 
 
 class Batches:
@@ -53,19 +59,22 @@ class Batches:
         laid, _ = session.pool.lay(values, int(self._rng.integers(0, 1 << 10)) * 64)
         scales = [float(numpy.float16(0.6 + 0.8 * self._rng.random())) for _ in range(count)]
         at = [int(one) for one in self._rng.integers(0, 2**40, GLIMPSES)]
+        # secret until the order arrives, and another choice each time: calls around which the whole device is idle
+        watched = sorted(int(one) for one in self._rng.choice(count, max(1, min(WATCHED, count // 3)), replace=False))
         order = {
-            "do": "batch",
-            "args": [one.told for one in laid],
-            "scales": scales,
-            "same_place": same_place,
-            "at": at,
-        }
+            "do": "batch", "args": [one.told for one in laid], "scales": scales, "same_place": same_place, "at": at,
+            "watched": watched,
+        }  # fmt: skip
         answer = session.call(order, lambda: session.pool.fill(laid), seconds, staged=True)
         session.check(answer.said, "in a timed batch")
         told = answer.said
-        if len(told["ns"]) != count or len(told["flush"]) != count:
+        if len(told["ns"]) != count or len(told["flush"]) != count or len(told["whole"]) != len(watched):
             raise Refused("protocol", "The runner answered for another number of calls.", "Return; do nothing else.")
-        batch = Batch([int(one) for one in told["ns"]], [int(one) for one in told["flush"]], answer.bracket)
+        calls = [int(one) for one in told["ns"]]
+        hidden = int(median(int(whole) - calls[i] for whole, i in zip(told["whole"], watched, strict=True)))
+        free = [one for i, one in enumerate(calls) if i not in watched]
+        spent = answer.bracket - sum(int(whole) for whole in told["whole"])
+        batch = Batch(free, [int(one) for one in told["flush"]], spent, hidden)
         index = int(self._rng.integers(0, count))
         return batch, Look(self, told["glimpses"], at, index, inputs, scales[index])
 
@@ -140,6 +149,7 @@ def measure_on_device(
     """`pairs` A-B-B-A blocks of batches. One batch in four is looked at, chosen after it ran; the last always is."""
     seconds: dict[str, list[float]] = {"a": [], "b": []}
     gaps: dict[str, list[float]] = {"a": [], "b": []}
+    hidden: dict[str, list[int]] = {"a": [], "b": []}
     for number in range(pairs):
         check_time()
         for order in ("ab", "ba"):
@@ -149,14 +159,24 @@ def measure_on_device(
                 batch, look = side.run(inputs, count, number % 2 == 1, 120)
                 filled = sum(batch.calls) + min(sum(batch.flushes), int(1.05 * side.flush * count)) + side.overhead
                 gaps[name].append(max(0.0, batch.bracket - filled - SCATTER_NS) / max(batch.bracket, 1))
+                hidden[name].append(batch.hidden)
                 seconds[name].append(mean(batch.calls) / 1e9)
                 if ours._rng.random() < LOOKS or (number == pairs - 1 and order == "ba"):
                     _look(look, case, tolerance, name == "a")
+    _refuse_hidden(case, hidden["a"], hidden["b"], median(seconds["a"]))
     if min(gaps["a"]) > DISAGREE + min(gaps["b"]):
         message = f"On {case.shown} device events leave {min(gaps['a']):.1%} or more of every bracket unexplained."
         raise Refused("timing_disagrees", message, "Do all work on the current stream, inside the call.")
     blocks = {name: [(x + y) / 2 for x, y in zip(all_[::2], all_[1::2], strict=True)] for name, all_ in seconds.items()}
     return Timed(case, blocks["a"], blocks["b"], count, median(gaps["a"]))
+
+
+def _refuse_hidden(case: Case, ours: list[int], theirs: list[int], seconds: float) -> None:
+    """Work on a stream that the events do not see keeps the device busy after them."""
+    more = median(ours) - median(theirs)
+    if more > HIDDEN_NS + HIDDEN_PART * seconds * 1e9:
+        message = f"On {case.shown} the device works {more / 1000:.0f} us longer than the candidate's events say."
+        raise Refused("timing_disagrees", message, "Do all work on the current stream, or join before you return.")
 
 
 def _look(look: Look, case: Case, tolerance: Tolerance, ours: bool) -> None:

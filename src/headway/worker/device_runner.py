@@ -4,6 +4,7 @@ Loaded, with CUDA and Triton's own helpers built, before the sandbox closes and 
 """
 
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -53,31 +54,41 @@ class Device:
         del spacer
         torch.cuda.synchronize()
 
-    def batch(self, entry: Callable[..., Any], at: list[int], guard: Any) -> dict[str, Any]:
-        """Call once per set with a cold L2. Nanoseconds of each call and of each flush, and glimpses of the outputs.
+    def batch(self, entry: Callable[..., Any], at: list[int], watched: list[int], guard: Any) -> dict[str, Any]:
+        """Call once per set with a cold L2. Nanoseconds of each call and flush, glimpses of the outputs, and for the
+        `watched` calls, before and after which the whole device is idle, nanoseconds until it is idle again.
 
         A glimpse is taken on the current stream right after the call has returned: what another stream writes later
         is not in it.
         """
         places = torch.tensor(at, device="cuda")
         events = [[torch.cuda.Event(enable_timing=True) for _ in range(3)] for _ in self._sets]
-        glimpses = []
+        glimpses: list[Any] = []
+        whole: list[int] = []
+        clock = time.perf_counter_ns
         torch.cuda.synchronize()
-        for arguments, (first, start, end) in zip(self._sets, events, strict=True):
+        for index, (arguments, (first, start, end)) in enumerate(zip(self._sets, events, strict=True)):
             first.record()
             self._flush.zero_()
+            if index in watched:
+                torch.cuda.synchronize()
+            begin = clock()
             start.record()
             guard.arm()
             result = entry(*arguments)
             guard.disarm()
             end.record()
-            self._outputs.append(result)
             glimpses.append(_glimpse(result, places))
+            if index in watched:
+                torch.cuda.synchronize()
+                whole.append(clock() - begin)
+            self._outputs.append(result)
         torch.cuda.synchronize()
         return {
             "ns": [int(start.elapsed_time(end) * 1e6) for _, start, end in events],
             "flush": [int(first.elapsed_time(start) * 1e6) for first, start, _ in events],
             "glimpses": [one.cpu().tolist() for one in glimpses],
+            "whole": whole,
         }
 
     def again(self, at: list[int]) -> list[Any]:
@@ -106,8 +117,8 @@ def _alike(old: list[Any], new: list[Any]) -> bool:
 def _glimpse(result: Any, places: Any) -> Any:
     one = result[0] if type(result) is tuple else result
     if type(one) is not torch.Tensor or not one.numel():
-        return torch.zeros(1)
-    return one.detach().reshape(-1)[places % one.numel()].float()
+        return places[:1]
+    return torch.take(one.detach(), places % one.numel())
 
 
 def give_cache(uid: int) -> None:

@@ -25,6 +25,8 @@ FOR_FRAMEWORKS = frozenset(
     {"os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.kill", "os.killpg",
      "subprocess.Popen", "sys.setprofile", "sys.settrace", "gc.get_objects", "gc.get_referrers", "os.listdir"}
 )  # fmt: skip
+PROGRAMS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.exec", "os.listdir", "os.kill", "os.killpg"})
+"""On a GPU the first calls compile; the system call filter ends that before anything is measured."""
 """Where torch and triton run, they read files, load libraries and look at frames themselves."""
 DENIED_PREFIXES = ("socket.", "ctypes.", "winreg.", "ftplib.", "http.", "urllib.", "smtplib.", "tempfile.", "sqlite3.")
 NO_BUILTINS = ("open", "exec", "eval", "compile", "input", "breakpoint", "exit", "quit", "help", "globals", "locals")
@@ -37,11 +39,13 @@ class Offence(PermissionError):
 class Guard:
     """Arms and disarms the hook around candidate code and collects what it saw."""
 
-    def __init__(self, allowed_imports: frozenset[str], absent: frozenset[str], framework: bool = False) -> None:
+    def __init__(
+        self, allowed_imports: frozenset[str], absent: frozenset[str], framework: bool = False, programs: bool = False
+    ) -> None:
         self.offences: list[str] = []
         self._allowed = allowed_imports
         self._absent = absent
-        self._events = FOR_FRAMEWORKS if framework else DENIED_EVENTS
+        self._events = FOR_FRAMEWORKS - PROGRAMS if programs else FOR_FRAMEWORKS if framework else DENIED_EVENTS
         self._prefixes = ("socket.",) if framework else DENIED_PREFIXES
         self._armed = False
         self._import = builtins.__import__

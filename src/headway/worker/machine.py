@@ -10,7 +10,7 @@ import numpy
 
 MODULES = (
     "__init__ admission build c_admission calls doctor guard jobs judge machine main measure oracle pool proof "
-    "refusals runner sandbox session spool triton_runner estimate ptx device device_runner"
+    "refusals runner sandbox session spool triton_runner estimate ptx device device_runner trips triton_trips"
 ).split()
 
 

@@ -42,7 +42,8 @@ class _Side:
         self.gaps: list[float] = []
 
     def add(self, took: Took) -> None:
-        cpu = max(took.cpu - self.candidate.session.overhead, 1000)
+        # an empty call's cost scatters: what the runner itself admits to is the least
+        cpu = max(took.cpu - self.candidate.session.overhead, sum(took.inner), 1000)
         self.seconds.append(cpu / (1e9 * len(took.inner)))
         self.gaps.append(max(0.0, cpu - sum(took.inner) - SCATTER_NS) / cpu)
 

@@ -88,7 +88,9 @@ class Runner:
             self._sandbox.limit_memory(memory)
         self._pool = mmap.mmap(POOL, pool)
         self._base = numpy.frombuffer(self._pool, dtype=numpy.uint8).ctypes.data
-        self._guard = self._guards.Guard(frozenset(allowed), frozenset(absent), self._triton is not None)
+        self._guard = self._guards.Guard(
+            frozenset(allowed), frozenset(absent), self._triton is not None, self._device is not None
+        )
         try:
             if kind == "cpu-c":
                 self._load_library(entry, arguments)
@@ -173,7 +175,8 @@ class Runner:
         """From here on no further process and no program may be started, by any thread."""
         return {"sealed": self._sandbox.seal()}
 
-    def batch(self, args: list[dict[str, Any]], scales: list[float], same_place: bool, at: list[int]) -> dict[str, Any]:
+    def batch(self, args: list[dict[str, Any]], scales: list[float], same_place: bool, at: list[int], watched: list[int]
+    ) -> dict[str, Any]:  # fmt: skip
         """On a device: lay the inputs of all calls, say so and wait; then run them, one after the other."""
         prepared = [self._argument(one) for one in args]
         _send({"ready": True})
@@ -182,7 +185,7 @@ class Runner:
         _send({"ready": True})
         os.read(ORDERS, 1)
         try:
-            told = self._device.batch(self._entry, at, self._guard)
+            told = self._device.batch(self._entry, at, watched, self._guard)
         except BaseException as trouble:
             self._guard.disarm()
             return {"error": _told(trouble), "offences": self._guard.offences}

@@ -97,7 +97,7 @@ class Session:
             hidden = [one for one in hidden if not self._scratch.startswith(one)]
         plan = {"uid": uid, "threads": self._on_device, "readable": readable, "hidden": hidden,
                 "writable": self._writable(), "programs": self._on_device}  # fmt: skip
-        said = self.order({"do": "enter", "plan": plan, "preload": preload}, 60).said
+        said = self.order({"do": "enter", "plan": plan, "preload": preload}, 180).said
         self.layers = said["layers"]
         if self.peek(said["address"], len(said["proof"]) // 2).hex() != said["proof"]:
             raise CouldNotRun(
