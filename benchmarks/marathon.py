@@ -36,7 +36,7 @@ from headway.core.events_core import RECOVERY_TYPES, IntentNamed
 from headway.core.events_tune import BudgetSet, ContextShown, JobDone
 from headway.core.ports.log import Record
 from headway.core.ports.worker import WorkerJob, WorkerResult
-from headway.tune.campaign import CachedTexts, Loop, Start, home_of, open_campaign, read
+from headway.tune.campaign import Loop, Start, home_of, open_campaign, read
 from headway.tune.context import check_coverage
 from headway.tune.evidence import text_of
 
@@ -215,7 +215,6 @@ def examine_contexts(folder: Path, state: Any) -> dict[str, Any]:
     """Goal block, budget and coverage of every context that was shown."""
     blobs = FileBlobs(folder / "blobs")
     goal = text_of(blobs, state.goal.goal)
-    texts = CachedTexts(blobs)
     over, other_goal, uncovered, seen, calls_before = 0, 0, 0, {}, 0
     strategies = 0
     for _, event in events(folder):
@@ -223,7 +222,7 @@ def examine_contexts(folder: Path, state: Any) -> dict[str, Any]:
             text = text_of(blobs, event.context)
             over += -(-len(text.encode()) // 3) > CONTEXT_BUDGET
             other_goal += not text.startswith(goal)
-            uncovered += bool(check_coverage(text, strategies, state, texts))
+            uncovered += bool(check_coverage(text, strategies, state))
             seen[calls_before + 1] = text[: len(goal)]
         calls_before += event.TYPE in ("tune.job.v1", "tune.proposed.v1", "tune.nothing.v1", "tune.desk.v1")
         strategies = max(strategies, getattr(event, "strategy", 0))

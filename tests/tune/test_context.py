@@ -52,12 +52,11 @@ def test_every_context_is_within_its_budget_and_hides_no_strategy(
     world, state = request.getfixturevalue(name)
     assert state.goal is not None
     goal = text_of(world.blobs, state.goal.goal)
-    texts = CachedTexts(world.blobs)
     for number, (shown, text) in enumerate(contexts(world)):
         assert text.startswith(goal)
         assert count_tokens(text) == shown.tokens <= budget
         ledger = text.split("\n## Ledger of strategies\n")[1].split("\n## ")[0]
-        assert check_coverage(ledger, number, state, texts) == []
+        assert check_coverage(ledger, number, state) == []
     assert shown.full_from > 1 and shown.group_size >= 25
 
 

@@ -7,7 +7,7 @@ desk for what compaction folded away; each question is a fact and counts as a to
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headway.core.events import Event
 from headway.core.events_core import IntentNamed
@@ -26,7 +26,7 @@ from headway.tune.state import Campaign, Ranked, Refusal, Strategy
 
 AGENT_SECONDS = 600.0
 REFUSALS_SHOWN = 5
-WATCHED_FAILURES = 500
+WATCHED_FAILURES = 300
 """Against the failed ones among this many of the newest strategies a new hypothesis is compared."""
 
 
@@ -40,6 +40,8 @@ class Asking:
     blobs: BlobStore
     renderer: Renderer
     stopwatch: Stopwatch
+    known_words: dict[str, frozenset[str]] = field(default_factory=dict)
+    """A cache: the words of each idea."""
 
     def ask(self) -> Act[Campaign]:
         """The stage: one call of the agent."""
@@ -155,7 +157,12 @@ class Asking:
         watched: list[Strategy] = [
             s for s in campaign.strategies[-WATCHED_FAILURES:] if s.id != own and failed(campaign, s)
         ]
-        return nearest(hypothesis, ((s.id, words(self.renderer.texts(s.hypothesis))) for s in watched))
+        return nearest(hypothesis, ((s.id, self._words(s)) for s in watched))
+
+    def _words(self, strategy: Strategy) -> frozenset[str]:
+        if strategy.idea not in self.known_words:
+            self.known_words[strategy.idea] = words(self.renderer.texts(strategy.hypothesis))
+        return self.known_words[strategy.idea]
 
     def _parent(self, campaign: Campaign, named: str) -> int | None:
         """The attempt that a proposal says it builds on; the incumbent where it says nothing that exists."""

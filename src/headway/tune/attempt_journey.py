@@ -26,6 +26,7 @@ from headway.core.events_tune import (
     AttemptUndecided,
     BaselineMeasured,
     CampaignEnded,
+    CampaignSet,
     JobDone,
     JobMode,
 )
@@ -99,9 +100,9 @@ def promotion_plan(campaign: Campaign) -> promotion.Test:
     return promotion.plan(campaign.tests + 1, settings.alpha, baseline.noise, baseline.timed_cases, gain, most)
 
 
-def check_task(campaign: Campaign, task: Task, now: Digest) -> None:
+def check_task(settings: CampaignSet, task: Task, now: Digest) -> None:
     """Raises HeadwayError if the task is no longer the one that the campaign was begun with."""
-    if campaign.needed.task_digest != now:
+    if settings.task_digest != now:
         raise HeadwayError(
             f"The folder of the task {task.id} has changed since this campaign began.",
             "Put it back and resume, or start a new campaign on the changed task.",
@@ -221,9 +222,7 @@ class Attempts:
         )
 
     def _effect(self, campaign: Campaign, intent: IntentNamed) -> Facts:
-        check_task(
-            campaign, self.task, self.fingerprint()
-        )  # each job carries a copy of the folder
+        check_task(campaign.needed, self.task, self.fingerprint())  # each job carries a copy of the folder
         job = self.job(campaign, intent)
         self.worker.submit(job)
         result = self.worker.collect(job.key, job.seconds * 2)

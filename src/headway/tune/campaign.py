@@ -26,7 +26,7 @@ from headway.core.names import BlobId, Digest, StreamId
 from headway.core.ports.agent import Agent
 from headway.core.ports.blobs import BlobStore
 from headway.core.ports.clock import Clock
-from headway.core.ports.log import EventLog, one
+from headway.core.ports.log import EventLog, decoded, one
 from headway.core.ports.worker import Worker
 from headway.core.reasons import Reason
 from headway.core.task import Task
@@ -58,8 +58,19 @@ def read(log: EventLog, campaign_id: str) -> Campaign:
     journey = Journey(home_of(campaign_id), Campaign(), apply, lambda _: None, {})
     progress = fold(journey, log.read(journey.home))
     if progress.version == 0:
-        raise HeadwayError(f"There is no campaign {campaign_id!r} here.", "See `headway tune show --all`.")
+        raise HeadwayError(f"There is no campaign {campaign_id!r} here.", "See `headway tune show`.")
     return progress.state
+
+
+def settings_of(log: EventLog, campaign_id: str) -> tuple[GoalPinned, CampaignSet]:
+    """Goal and settings, from the first records alone. Raises HeadwayError if there is no such campaign."""
+    goal = None
+    for event in decoded(log.read(home_of(campaign_id))):
+        if isinstance(event, GoalPinned):
+            goal = event
+        elif isinstance(event, CampaignSet) and goal is not None:
+            return goal, event
+    raise HeadwayError(f"There is no campaign {campaign_id!r} here.", "See `headway tune show`.")
 
 
 @dataclass(frozen=True)
@@ -121,12 +132,12 @@ class Loop:
         Raises HeadwayError if the task's folder is no longer the one that the campaign was started with.
         """
         stopwatch = Stopwatch.started(self.clock.monotonic)
-        before = read(self.log, self.id)
+        pinned, settings = settings_of(self.log, self.id)
         fingerprint = self.fingerprint or (lambda: self.task.digest)
-        check_task(before, self.task, fingerprint())
+        check_task(settings, self.task, fingerprint())
         home = home_of(self.id)
-        goal = text_of(self.blobs, before.goal.goal) if before.goal else ""
-        renderer = Renderer(self.task, goal, CachedTexts(self.blobs), before.needed.context_budget)
+        goal = text_of(self.blobs, pinned.goal)
+        renderer = Renderer(self.task, goal, CachedTexts(self.blobs), settings.context_budget)
         attempts = Attempts(home, self.task, self.worker, self.blobs, stopwatch, fingerprint)
         asking = Asking(home, self.task, self.agent, self.blobs, renderer, stopwatch)
         evaluate, ask = attempts.evaluate(), asking.ask()

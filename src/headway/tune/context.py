@@ -7,7 +7,6 @@ folded stays folded (`full_from`, `group_size` and `tail_from` never fall), so c
 
 import difflib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headway.core.errors import HeadwayError
@@ -24,7 +23,7 @@ from headway.tune.ledger import (
     groups_below,
     is_open,
     outcome_text,
-    recall,
+    range_of,
 )
 from headway.tune.sameness import digest_of
 from headway.tune.state import Aside, Attempt, Campaign, Ranked, Strategy
@@ -47,6 +46,8 @@ SQUEEZE = 0.75
 TURN_SHARE = 0.10
 """Of the budget that one turn's change may take; the rest of it is left to `recall`."""
 MOST_TURNS = 64
+RECENT = 500
+"""Attempts among which gains to combine are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class Renderer:
         tail, tail_from = self._tail(state, left)
         text = head + incumbent + ledger + tail + ask
         shown = Shown(text, count_tokens(text), budget, full_from, size, tail_from, ledger)
-        problems = check(shown, state, self.goal, self.texts)
+        problems = check(shown, state, self.goal)
         if problems:
             raise AssertionError("the context lost something: " + "; ".join(problems))
         return shown
@@ -140,21 +141,27 @@ class Renderer:
         return f"\n## Source of the incumbent ({name})\n{body.rstrip()}\n{profile}"
 
     def _full_entries(self, state: Campaign, room: int) -> tuple[list[str], int]:
+        """Strategies in full, newest last, as far back as there is room; and the first that is among them."""
         newest = len(state.strategies)
-        start = max(state.full_from, newest - NEWEST_IN_FULL + 1, 1)
-        older = [entry(state, s, self.texts) for s in open_before(state, start)]
-        texts = [entry(state, s, self.texts) for s in state.strategies[start - 1 :]]
-        sizes = [_bytes(text) + 1 for text in texts]
-        total = sum(sizes) + sum(_bytes(text) + 1 for text in older)
-        if total > room:
-            dropped = 0
-            while dropped < len(sizes) - 1 and total > room * SLACK:
-                total -= sizes[dropped]
-                dropped += 1
-            start += dropped
-            texts = texts[dropped:]
-            older = [entry(state, s, self.texts) for s in open_before(state, start)]
-        return [*older, *texts], start
+        oldest = max(state.full_from, newest - NEWEST_IN_FULL + 1, 1)
+        left = room - sum(_bytes(text) + 1 for text in self._older(state, oldest))
+        texts, start = self._as_many_as_fit(state, oldest, left)
+        if start > oldest:
+            texts, start = self._as_many_as_fit(state, oldest, left - int(room * (1 - SLACK)))
+        return [*self._older(state, start), *texts], start
+
+    def _as_many_as_fit(self, state: Campaign, oldest: int, room: int) -> tuple[list[str], int]:
+        kept: list[str] = []
+        for strategy in reversed(state.strategies[oldest - 1 :]):
+            text = entry(state, strategy, self.texts)
+            room -= _bytes(text) + 1
+            if room < 0 and kept:
+                break
+            kept.append(text)
+        return kept[::-1], len(state.strategies) - len(kept) + 1
+
+    def _older(self, state: Campaign, start: int) -> list[str]:
+        return [entry(state, strategy, self.texts) for strategy in open_before(state, start)]
 
     def _group_lines(self, state: Campaign, full_from: int, room: int) -> tuple[list[str], int]:
         size = max(state.group_size, SMALLEST_GROUP)
@@ -175,14 +182,21 @@ class Renderer:
 
     def _tail(self, state: Campaign, room: int) -> tuple[str, int]:
         title = "\n## The newest turns\n"
+        room -= _bytes(title)
         turns = [turn for turn in newest_turns(state) if turn.call >= state.tail_from]
-        texts = [self.turn_text(state, turn) for turn in turns]
-        fit = _how_many_fit(texts, room - _bytes(title))
-        if fit < len(texts):
-            fit = max(_how_many_fit(texts, int((room - _bytes(title)) * SLACK)), min(fit, 1))
-        if not fit:
+        texts: list[str] = []
+        for turn in turns:
+            texts.append(self.turn_text(state, turn))
+            room -= _bytes(texts[-1])
+            if room < 0:
+                break
+        if room < 0:  # one too many: cut deeper than needed, for the same reason as the ledger
+            spare = int((room + sum(map(_bytes, texts))) * (1 - SLACK))
+            while texts and (room < 0 or (room < spare and len(texts) > 1)):
+                room += _bytes(texts.pop())
+        if not texts:
             return "", state.tail_from
-        return title + "".join(reversed(texts[:fit])), max(turns[fit - 1].call, state.tail_from)
+        return title + "".join(reversed(texts)), max(turns[len(texts) - 1].call, state.tail_from)
 
     def turn_text(self, state: Campaign, turn: Attempt | Aside) -> str:
         """A turn whole: what was proposed and what came of it, never one without the other."""
@@ -231,15 +245,13 @@ def untried(state: Campaign, task: Task) -> list[str]:
     """Directions nobody went: values of structural knobs without an attempt, and pairs of gains not yet combined."""
     lines = []
     attempts = [*state.attempts, *([state.current] if state.current else [])]
+    tried = {(name, value) for attempt in attempts for name, value in attempt.knobs.items()}
     for knob in task.knobs:
-        missing = [str(v) for v in knob.values if all(a.knobs.get(knob.name) != v for a in attempts)]
+        missing = [str(value) for value in knob.values if (knob.name, value) not in tried]
         if missing:
             lines.append(f"Untried: {knob.name} = {', '.join(missing)} ({knob.help})")
-    ranked = sorted(
-        (a.outcome.speed.ratio, a.strategy)
-        for a in attempts
-        if isinstance(a.outcome, Ranked) and a.outcome.speed.low > 1
-    )
+    recent = [a for a in attempts[-RECENT:] if isinstance(a.outcome, Ranked) and a.outcome.speed.low > 1]
+    ranked = sorted((a.outcome.speed.ratio, a.strategy) for a in recent if isinstance(a.outcome, Ranked))
     best = list(dict.fromkeys(strategy for _, strategy in reversed(ranked)))[:2]
     if len(best) == 2:
         lines.append(f"Untried: what S{best[0]} and S{best[1]} have in common with neither's loss, or both at once.")
@@ -261,7 +273,7 @@ def newest_turns(state: Campaign) -> list[Attempt | Aside]:
     return sorted(turns, key=lambda turn: -turn.call)[:MOST_TURNS]
 
 
-def check(shown: Shown, state: Campaign, goal: str, texts: Texts) -> list[str]:
+def check(shown: Shown, state: Campaign, goal: str) -> list[str]:
     """What a context must not lack, whatever was cut; empty if all is there."""
     problems = []
     if not shown.text.startswith(goal):
@@ -274,10 +286,10 @@ def check(shown: Shown, state: Campaign, goal: str, texts: Texts) -> list[str]:
         problems.append("the incumbent is missing")
     if budget_lines(state)[0] not in shown.text:
         problems.append("the budget is missing")
-    return problems + check_coverage(shown.ledger, len(state.strategies), state, texts)
+    return problems + check_coverage(shown.ledger, len(state.strategies), state)
 
 
-def check_coverage(ledger: str, strategies: int, state: Campaign, texts: Texts) -> list[str]:
+def check_coverage(ledger: str, strategies: int, state: Campaign) -> list[str]:
     """Whether each of the first `strategies` ids is in the ledger, or in a listed group that recall resolves."""
     names = {line.split(":", 1)[0] for line in ledger.splitlines() if line.startswith("S")}
     groups = {name for name in names if re.fullmatch(r"S\d+-S\d+", name)}
@@ -286,9 +298,7 @@ def check_coverage(ledger: str, strategies: int, state: Campaign, texts: Texts) 
         first, last = (int(part.removeprefix("S")) for part in name.split("-"))
         covered.update(range(first, last + 1))
     problems = [f"S{n} is neither shown nor in a group" for n in range(1, strategies + 1) if n not in covered]
-    if groups and not recall(state, min(groups, key=len), texts):
-        problems.append("a group cannot be recalled")
-    return problems
+    return problems + [f"{name} cannot be recalled" for name in groups if range_of(state, name) is None]
 
 
 def _bytes(text: str) -> int:
@@ -307,11 +317,3 @@ def _cut_bytes(text: str, room: int, mark: str = "…") -> str:
             break
         kept.append(line)
     return "\n".join([*kept, mark])
-
-
-def _how_many_fit(texts: Sequence[str], room: int) -> int:
-    for count, text in enumerate(texts):
-        room -= _bytes(text)
-        if room < 0:
-            return count
-    return len(texts)

@@ -1,7 +1,7 @@
 """From events to state. Pure: `apply` is the whole meaning of the log, and nothing else is remembered."""
 
 import functools
-from dataclasses import replace
+from typing import TypeVar
 
 from headway.core.events import Event
 from headway.core.events_core import InboxTaken
@@ -40,6 +40,20 @@ from headway.tune.state import (
     Undecided,
 )
 
+T = TypeVar("T")
+
+
+def changed(value: T, **changes: object) -> T:
+    """`dataclasses.replace` for slotted values, at a fifth of its price: a fold does this for every event.
+
+    No field is validated by `__init__` in these classes, so copying the slots is the whole of it.
+    """
+    new = object.__new__(type(value))
+    for name in type(value).__slots__:  # type: ignore[attr-defined]
+        object.__setattr__(new, name, changes.pop(name) if name in changes else getattr(value, name))
+    assert not changes, f"no such field: {', '.join(changes)}"
+    return new
+
 
 @functools.singledispatch
 def _on(event: object, state: Campaign) -> Campaign:
@@ -54,27 +68,27 @@ def apply(state: Campaign, event: Event) -> Campaign:
 
 @_on.register
 def _(event: GoalPinned, state: Campaign) -> Campaign:
-    return replace(state, goal=event)
+    return changed(state, goal=event)
 
 
 @_on.register
 def _(event: CampaignSet, state: Campaign) -> Campaign:
-    return replace(state, settings=event)
+    return changed(state, settings=event)
 
 
 @_on.register
 def _(event: BudgetSet, state: Campaign) -> Campaign:
-    return replace(state, budget=event)
+    return changed(state, budget=event)
 
 
 @_on.register
 def _(event: BaselineMeasured, state: Campaign) -> Campaign:
-    return replace(state, baseline=event)
+    return changed(state, baseline=event)
 
 
 @_on.register
 def _(event: ContextShown, state: Campaign) -> Campaign:
-    return replace(
+    return changed(
         state,
         contexts=state.contexts + 1,
         full_from=event.full_from,
@@ -105,15 +119,15 @@ def _(event: Proposed, state: Campaign) -> Campaign:
         strategies = (*strategies, Strategy(event.strategy, event.idea, event.hypothesis, (event.attempt,)))
     else:
         old = strategies[event.strategy - 1]
-        changed = replace(old, attempts=(*old.attempts, event.attempt))
-        strategies = (*strategies[: event.strategy - 1], changed, *strategies[event.strategy :])
-    spent = replace(_agent_spent(state.spent, event), attempts=state.spent.attempts + 1)
-    return replace(_answered(state, event.seconds), current=attempt, strategies=strategies, spent=spent)
+        grown = changed(old, attempts=(*old.attempts, event.attempt))
+        strategies = (*strategies[: event.strategy - 1], grown, *strategies[event.strategy :])
+    spent = changed(_agent_spent(state.spent, event), attempts=state.spent.attempts + 1)
+    return changed(_answered(state, event.seconds), current=attempt, strategies=strategies, spent=spent)
 
 
 @_on.register
 def _(_: DeskAsked, state: Campaign) -> Campaign:
-    return replace(state, spent=replace(state.spent, calls=state.spent.calls + 1))
+    return changed(state, spent=changed(state.spent, calls=state.spent.calls + 1))
 
 
 @_on.register
@@ -121,9 +135,9 @@ def _(event: NothingProposed, state: Campaign) -> Campaign:
     aside = Aside(event.call, event.kind, event.message)
     spent = _agent_spent(state.spent, event)
     if event.kind == "declined":
-        spent = replace(spent, stall=spent.stall + 1)
+        spent = changed(spent, stall=spent.stall + 1)
     failures = 0 if event.kind in {"exhausted", "declined"} else state.agent_failures + 1
-    return replace(
+    return changed(
         _answered(state, event.seconds),
         asides=(*state.asides, aside),
         spent=spent,
@@ -143,18 +157,18 @@ def _(event: AttemptAdmitted, state: Campaign) -> Campaign:
 def _(event: JobDone, state: Campaign) -> Campaign:
     phases = state.phases
     inner = event.compile_seconds + event.check_seconds + event.measure_seconds
-    phases = replace(
+    phases = changed(
         phases,
         compile=phases.compile + event.compile_seconds,
         check=phases.check + event.check_seconds,
         measure=phases.measure + event.measure_seconds,
         overhead=phases.overhead + max(event.seconds - inner, 0.0),
     )
-    spent = replace(state.spent, calls=state.spent.calls + 1, seconds=state.spent.seconds + event.seconds)
-    state = replace(state, phases=phases, spent=spent)
+    spent = changed(state.spent, calls=state.spent.calls + 1, seconds=state.spent.seconds + event.seconds)
+    state = changed(state, phases=phases, spent=spent)
     lost = event.outcome == "could_not_run"
     if event.attempt == BASELINE:
-        return replace(state, baseline_lost=state.baseline_lost + 1 if lost else 0, trouble=event if lost else None)
+        return changed(state, baseline_lost=state.baseline_lost + 1 if lost else 0, trouble=event if lost else None)
     assert state.current is not None and isinstance(state.current.outcome, InFlight)
     flight = state.current.outcome
     if lost:
@@ -178,7 +192,7 @@ def _(event: AttemptMeasured, state: Campaign) -> Campaign:
 
 @_on.register
 def _(event: PromotionDecided, state: Campaign) -> Campaign:
-    return replace(_in_flight(state, promotion=event), tests=event.test)
+    return changed(_in_flight(state, promotion=event), tests=event.test)
 
 
 @_on.register
@@ -203,18 +217,18 @@ def _(event: AttemptUndecided, state: Campaign) -> Campaign:
 
 @_on.register
 def _(event: InboxTaken, state: Campaign) -> Campaign:
-    return replace(state, inbox=event.version)
+    return changed(state, inbox=event.version)
 
 
 @_on.register
 def _(event: CampaignPaused, state: Campaign) -> Campaign:
-    return replace(state, paused=True)
+    return changed(state, paused=True)
 
 
 @_on.register
 def _(event: CampaignContinued, state: Campaign) -> Campaign:
     # what made it give up (a dead worker, a failing agent) is tried afresh; what it used stays used
-    return replace(
+    return changed(
         state,
         paused=False,
         ended=None,
@@ -228,16 +242,16 @@ def _(event: CampaignContinued, state: Campaign) -> Campaign:
 
 @_on.register
 def _(event: CampaignEnded, state: Campaign) -> Campaign:
-    return replace(state, ended=event)
+    return changed(state, ended=event)
 
 
 def _answered(state: Campaign, seconds: float) -> Campaign:
-    phases = replace(state.phases, agent=state.phases.agent + seconds)
-    return replace(state, agent_calls=state.agent_calls + 1, agent_failures=0, phases=phases)
+    phases = changed(state.phases, agent=state.phases.agent + seconds)
+    return changed(state, agent_calls=state.agent_calls + 1, agent_failures=0, phases=phases)
 
 
 def _agent_spent(spent: Spent, event: Proposed | NothingProposed) -> Spent:
-    return replace(
+    return changed(
         spent,
         calls=spent.calls + 1,
         seconds=spent.seconds + event.seconds,
@@ -248,20 +262,20 @@ def _agent_spent(spent: Spent, event: Proposed | NothingProposed) -> Spent:
 
 def _in_flight(state: Campaign, **changes: object) -> Campaign:
     assert state.current is not None and isinstance(state.current.outcome, InFlight)
-    outcome = replace(state.current.outcome, **changes)  # type: ignore[arg-type]  # the callers above name fields only
-    return replace(state, current=replace(state.current, outcome=outcome))
+    outcome = changed(state.current.outcome, **changes)
+    return changed(state, current=changed(state.current, outcome=outcome))
 
 
 def _end(state: Campaign, outcome: Refusal | Ranked | Undecided) -> Campaign:
     assert state.current is not None
-    attempt = replace(state.current, outcome=outcome)
+    attempt = changed(state.current, outcome=outcome)
     promoted = isinstance(outcome, Ranked) and outcome.promoted
     stall = 0 if promoted else state.spent.stall + 1
-    return replace(
+    return changed(
         state,
         current=None,
         attempts=(*state.attempts, attempt),
         promotions=(*state.promotions, attempt.id) if promoted else state.promotions,
         undecided=state.undecided + 1 if isinstance(outcome, Undecided) else 0,
-        spent=replace(state.spent, stall=stall),
+        spent=changed(state.spent, stall=stall),
     )

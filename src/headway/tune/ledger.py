@@ -164,13 +164,20 @@ def groups_below(full_from: int, size: int) -> tuple[Group, ...]:
     return tuple(Group(first, min(first + size - 1, full_from - 1)) for first in range(1, full_from, size))
 
 
-def recall(state: Campaign, wanted: str, texts: Texts) -> str:
-    """What `S12`, `S1-S50` or `A7` stands for, in full. Raises HeadwayError for an id the campaign does not have."""
-    if match := re.fullmatch(r"S(\d+)(?:-S?(\d+))?", wanted):
+def range_of(state: Campaign, name: str) -> range | None:
+    """The strategies that `S12` or `S1-S50` stands for; None if the campaign has no such."""
+    if match := re.fullmatch(r"S(\d+)(?:-S?(\d+))?", name):
         first, last = int(match[1]), int(match[2] or match[1])
         if 1 <= first <= last <= len(state.strategies):
-            return "\n".join(entry(state, s, texts) for s in state.strategies[first - 1 : last])
-    elif match := re.fullmatch(r"A(\d+)", wanted):
+            return range(first, last + 1)
+    return None
+
+
+def recall(state: Campaign, wanted: str, texts: Texts) -> str:
+    """What `S12`, `S1-S50` or `A7` stands for, in full. Raises HeadwayError for an id the campaign does not have."""
+    if (numbers := range_of(state, wanted)) is not None:
+        return "\n".join(entry(state, state.strategies[number - 1], texts) for number in numbers)
+    if match := re.fullmatch(r"A(\d+)", wanted):
         try:
             return attempt_text(state.attempt(int(match[1])), texts)
         except KeyError:

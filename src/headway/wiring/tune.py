@@ -159,9 +159,9 @@ def campaigns_in(state: Path) -> list[str]:
     if not (state / "log.sqlite3").exists():
         return []
     with open_state(state, read_only=True) as opened:
-        first = {r.stream: r.position for r in opened.log.read_all() if r.version == 1}
-        streams = [stream for stream in sorted(first, key=first.__getitem__) if stream.startswith("campaign/")]
-    return [stream.removeprefix("campaign/") for stream in streams]
+        streams = list(opened.log.heads("campaign/"))
+        first = {stream: next(iter(opened.log.read(stream))).position for stream in streams}
+    return [stream.removeprefix("campaign/") for stream in sorted(streams, key=first.__getitem__)]
 
 
 def find_campaign(name: str | None, state: Path | None) -> Place:
@@ -188,16 +188,16 @@ def _in_state(state: Path, name: str | None) -> Place:
     if state.name == ".headway":  # the state lies in the campaign's folder, which people may have moved
         return Place(state.parent, state, campaign_id)
     with open_state(state, read_only=True) as opened:
-        folder = Path(campaigns.read(opened.log, campaign_id).needed.folder)
+        folder = Path(campaigns.settings_of(opened.log, campaign_id)[1].folder)
     return Place(folder, state, campaign_id)
 
 
 def drive(place: Place, watch: Callable[[Campaign], None]) -> Campaign:
     """Run the campaign as far as it goes, and leave its best candidate in its folder."""
     with open_state(place.state) as opened, opened.lock():
-        before = campaigns.read(opened.log, place.id)
-        task = load_task(Path(before.needed.task_dir))
-        agent = make_agent(task, before.needed.agent, before.needed.agent_args)
+        _, settings = campaigns.settings_of(opened.log, place.id)
+        task = load_task(Path(settings.task_dir))
+        agent = make_agent(task, settings.agent, settings.agent_args)
         worker = LocalWorker(place.state / "worker", failpoints=opened.failpoints)
         try:
             loop = campaigns.Loop(
