@@ -31,12 +31,22 @@ class Git:
         timeout: float | None = None,
     ) -> Ran:
         """One git command. Raises ProcessFailed for an exit code outside `ok` (`None`: any is accepted)."""
-        argv = ("git", *QUIET, *(() if hooks else NO_HOOKS), *args)
-        return run(argv, cwd=self.directory, stdin=stdin, ok=ok, set_env={**self._set, **(env or {})}, timeout=timeout)
+        return run(
+            self.argv(*args, hooks=hooks),
+            cwd=self.directory,
+            stdin=stdin,
+            ok=ok,
+            set_env={**self._set, **(env or {})},
+            timeout=timeout,
+        )
 
     def text(self, *args: str, stdin: bytes = b"") -> str:
         """stdout without its last newline, undecodable bytes as surrogates."""
         return self.run(*args, stdin=stdin).text
+
+    def argv(self, *args: str, hooks: bool = False) -> tuple[str, ...]:
+        """The whole command line of a git command."""
+        return ("git", *QUIET, *(() if hooks else NO_HOOKS), *args)
 
     def environment(self) -> dict[str, str]:
         """The environment its children see; for long-lived readers of the same repository."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from headway.adapters.git_command import Git
+from headway.adapters.git_merge_process import MergeProcess
 from headway.adapters.git_objects import ObjectMissing, ObjectReader, write_loose
 from headway.adapters.processes import Ran
 from headway.core.names import Sha, TreeId
@@ -70,20 +71,27 @@ class Quarantine:
         """Reads objects of both."""
         return ObjectReader(self.git)
 
+    @cached_property
+    def merges(self) -> MergeProcess:
+        """Merges for it."""
+        return MergeProcess(self.git, self.objects, self.algorithm)
+
     def close(self) -> None:
-        """End its reader, and remove it unless it is kept."""
-        self._end_reader()
+        """End its children, and remove it unless it is kept."""
+        self._end_children()
         if not self._kept:
             self.clear()
 
     def clear(self) -> None:
         """Remove it with all it holds."""
-        self._end_reader()
+        self._end_children()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _end_reader(self) -> None:
+    def _end_children(self) -> None:
         if "reader" in vars(self):
             self.reader.close()
+        if "merges" in vars(self):
+            self.merges.close()
 
     def _carry_merge_settings(self, git: Git) -> None:
         ran = self._owner.run("config", "-z", "--get-regexp", MERGE_SETTINGS, ok=None)
@@ -165,14 +173,7 @@ class GitTrialMerges:
     def _merge(self, base: TreeId, ours: TreeId, theirs: TreeId) -> Trial:
         self._use_attributes_of(ours)
         root = self._synthetic(base)
-        ran = self._quarantine.git.run(
-            "merge-tree",
-            "--write-tree",
-            "-z",
-            self._synthetic(ours, root),
-            self._synthetic(theirs, root),
-            ok=None,
-        )
+        ran = self._quarantine.merges.merge(self._synthetic(ours, root), self._synthetic(theirs, root))
         return read_merge_tree(ran, ours)
 
     def _synthetic(self, tree: TreeId, *parents: str) -> str:
@@ -192,6 +193,7 @@ class GitTrialMerges:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content if kind == "blob" else b"")
         self._attributes = oid
+        self._quarantine.merges.close()  # git reads attributes once
 
 
 def read_merge_tree(ran: Ran, ours: TreeId) -> Trial:
