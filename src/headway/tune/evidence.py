@@ -17,7 +17,7 @@ from headway.core.events_tune import (
     Phase,
     PromotionDecided,
 )
-from headway.core.gates import NotDecided, Refused
+from headway.core.gates import PASSED, NotDecided, Refused
 from headway.core.names import BlobId, EffectKey
 from headway.core.ports.blobs import BlobStore
 from headway.core.ports.worker import WorkerRefusal, WorkerResult
@@ -127,7 +127,8 @@ def facts_of(
     verdict = correct(task, mode, result.cases)
     if isinstance(verdict, Refused):
         return (_refusal(attempt, "correctness", verdict, blobs),)
-    floor = above_floor(task, result.samples)
+    # an estimate is no time: it knows no loop counts, and a floor in seconds says nothing about it
+    floor = PASSED if result.estimate else above_floor(task, result.samples)
     if isinstance(floor, Refused):
         return (_refusal(attempt, "timing", floor, blobs),)
     try:
