@@ -146,6 +146,10 @@ def test_a_failing_hook_is_not_an_empty_pick(headway: Headway) -> None:
     headway.ok("sync", "run")
     assert headway.answer(change) == "deferred(hook_failed)"
     assert "no ticket number" in headway.evidence(change)["output"]
+    hook.write_text("#!/bin/sh\n: > $1\n")  # git itself takes an emptied message for an aborted commit
+    headway.ok("sync", "retry")
+    headway.ok("sync", "run")
+    assert headway.answer(change) == "deferred(hook_failed)"
     hook.write_text("#!/bin/sh\necho Ticket: 7 >> $1\n")
     headway.ok("sync", "retry")
     headway.ok("sync", "run")

@@ -22,6 +22,7 @@ from headway.core.errors import HeadwayError
 from headway.core.names import Sha
 from headway.core.ports.clock import Clock
 from headway.core.ports.git import Draft, HookRefused, RefMoved, SigningFailed, SourceUnreachable
+from headway.core.trailers import read_trailers
 
 DURABLE = ("-c", "core.fsync=committed")
 """git's default does not sync loose objects; a branch that survives a power cut must not point at nothing."""
@@ -146,7 +147,16 @@ class GitLanding:
                         'Mend the hook or the message, or set `[landing] hooks = "skip"`; then `headway sync retry`.',
                         ran.stdout + ran.stderr,
                     )
-            return file.read_bytes()
+            changed = file.read_bytes()
+        kept = read_trailers(changed, anywhere=True)
+        lost = [f"{key}: {value}" for key, value in read_trailers(message) if (key, value) not in kept]
+        if lost or not changed.strip():
+            raise HookRefused(
+                f"The repository's message hooks took away {lost[0] if lost else 'the whole message'}.",
+                'Let the hooks keep trailers, or set `[landing] hooks = "skip"`; then `headway sync retry`.',
+                changed,
+            )
+        return changed
 
     @cached_property
     def _hooks_folder(self) -> Path:
