@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
@@ -193,11 +194,11 @@ def kda_forward(
             return o, state.zero_()
         return o, state.copy_(initial_state)
     call = _Call(
-        q.contiguous(),
-        k.contiguous(),
-        v.contiguous(),
-        g.contiguous(),
-        beta.contiguous(),
+        _aligned(q),
+        _aligned(k),
+        _aligned(v),
+        _aligned(g),
+        _aligned(beta),
         o,
         initial_state,
         state,
@@ -210,11 +211,16 @@ def kda_forward(
         raw_gates=raw_gates,
         beta_logit=beta_logit,
     )
-    if chosen == "gluon" and kernels != "triton":
-        _run_gluon(call)
-    else:
-        _run_triton(call)
+    run = _run_gluon if chosen == "gluon" and kernels != "triton" else _run_triton
+    with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+        run(call)
     return o, state
+
+
+def _aligned(x: torch.Tensor) -> torch.Tensor:
+    """Contiguous, and at an address that bulk copies accept."""
+    x = x.contiguous()
+    return x if x.data_ptr() % 16 == 0 else x.clone()
 
 
 def _gate_parameters(
@@ -317,52 +323,51 @@ def _run_gluon(call: _Call) -> None:
     ws, gamma = call.workspace(torch.bfloat16)
     # Two programs fit on a multiprocessor; each walks through the work with the grid's stride.
     programs = min(call.work, 2 * torch.cuda.get_device_properties(call.q.device).multi_processor_count)
-    with torch.cuda.device(call.q.device):
-        kernels_gluon.prep[(programs,)](
-            rows_of(call.q),
-            rows_of(call.k),
-            rows_of(call.g),
-            boxes(ws, 64, 64),
-            gamma,
-            call.beta,
-            call.rate,
-            call.bias,
-            call.chunk_table,
-            call.work,
-            call.heads,
-            call.tokens,
-            call.chunks_each,
-            call.scale,
-            call.bound,
-            VARLEN=call.packed,
-            TAIL=seqs.ragged,
-            NORMALIZE=call.normalize,
-            RAW=call.raw_gates,
-            BETA_LOGIT=call.beta_logit,
-            num_warps=4,
-        )
-        if call.unbounded:
-            _prep_triton(call, ws, gamma, exact=True, repair=True)
-        kernels_gluon.scan[(2, seqs.count * call.heads)](
-            boxes(ws, 256, 64),
-            boxes(ws, 128, 64),
-            boxes(ws, 64, 64),
-            rows_of(call.v),
-            boxes(gamma, 1, HEAD_DIM, vectors),
-            rows_of(call.o),
-            call.o,
-            call.state if call.initial_state is None else call.initial_state,
-            call.state,
-            call.seq_table,
-            call.heads,
-            call.tokens,
-            call.chunks_each,
-            VARLEN=call.packed,
-            TAIL=seqs.ragged,
-            HAS_STATE=call.initial_state is not None,
-            STAGES=3,
-            num_warps=4,
-        )
+    kernels_gluon.prep[(programs,)](
+        rows_of(call.q),
+        rows_of(call.k),
+        rows_of(call.g),
+        boxes(ws, 64, 64),
+        gamma,
+        call.beta,
+        call.rate,
+        call.bias,
+        call.chunk_table,
+        call.work,
+        call.heads,
+        call.tokens,
+        call.chunks_each,
+        call.scale,
+        call.bound,
+        VARLEN=call.packed,
+        TAIL=seqs.ragged,
+        NORMALIZE=call.normalize,
+        RAW=call.raw_gates,
+        BETA_LOGIT=call.beta_logit,
+        num_warps=4,
+    )
+    if call.unbounded:
+        _prep_triton(call, ws, gamma, exact=True, repair=True)
+    kernels_gluon.scan[(2, seqs.count * call.heads)](
+        boxes(ws, 256, 64),
+        boxes(ws, 128, 64),
+        boxes(ws, 64, 64),
+        rows_of(call.v),
+        boxes(gamma, 1, HEAD_DIM, vectors),
+        rows_of(call.o),
+        call.o,
+        call.state if call.initial_state is None else call.initial_state,
+        call.state,
+        call.seq_table,
+        call.heads,
+        call.tokens,
+        call.chunks_each,
+        VARLEN=call.packed,
+        TAIL=seqs.ragged,
+        HAS_STATE=call.initial_state is not None,
+        STAGES=3,
+        num_warps=4,
+    )
 
 
 def _prep_triton(call: _Call, ws: torch.Tensor, gamma: torch.Tensor, *, exact: bool, repair: bool) -> None:

@@ -240,6 +240,7 @@ def prep(
     odd_mem = gl.allocate_shared_memory(bf16, [1, 64, 64], L)
     bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
     mbarrier.init(bar, count=1)
+    fence_async_shared()  # the copies below must find the barrier set up
 
     first = gl.program_id(0)
     step = gl.num_programs(0)
