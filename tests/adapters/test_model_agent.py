@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("pydantic_ai")
 
+from benchmarks.model_server import Call, Cut, Fault, ModelServer, Say, Silence, Step
 from headway.adapters.model_agent import ModelAgent, Policy
 from headway.core.errors import HeadwayError
 from headway.core.ports.agent import AgentLimits, NoProposal, Proposal, Request
-from tests.adapters.model_server import Call, Cut, Fault, ModelServer, Say, Silence, Step
 
 KEY = "sk-test-0123456789abcdef0123456789"
 GOOD = Call(

@@ -19,6 +19,8 @@ HYPOTHESIS_FILE = "HYPOTHESIS.md"
 """A CLI may leave one sentence here; it becomes the strategy's hypothesis."""
 
 COMMAND_NOT_FOUND = 127
+SEEN = ("PATH", "LANG", "LC_ALL", "TERM")
+"""Variables that every CLI may see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class CommandLine:
     for its provider); `network` is on, since most such programs call one."""
 
     argv: tuple[str, ...]
-    env: tuple[str, ...] = ("PATH", "LANG", "LC_ALL", "TERM")
+    env: tuple[str, ...] = SEEN
     network: bool = True
     memory_bytes: int | None = None
 

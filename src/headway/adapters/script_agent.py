@@ -1,4 +1,4 @@
-"""The agent that replays a file: one JSON object a line, taken by the number of the call, so a resumed run goes on.
+"""The agent that replays a file: one JSON object a line, taken by the number of its turn, so a resumed run goes on.
 
 A line is a proposal (`{"file": "candidate.c"}` relative to the script, `{"source": "..."}` or `{"knobs": {...}}` for
 the task's template, each with an optional `hypothesis` and `parent`) or a failure (`{"none": "provider_error",
@@ -46,7 +46,7 @@ class Scripted:
 
 
 class ScriptAgent:
-    """Answers call n with line n; exhausted after the last."""
+    """Answers its turn n with line n; exhausted after the last."""
 
     name = "script"
 
@@ -66,7 +66,7 @@ class ScriptAgent:
 
     def propose(self, request: Request) -> Proposal | NoProposal:
         """The line of this call."""
-        call = int(request.facts["call"])
+        call = int(request.facts.get("turn", request.facts["call"]))
         if call > len(self._answers):
             return NoProposal("exhausted", "The script has no further line.")
         scripted = self._answers[call - 1]

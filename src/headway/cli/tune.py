@@ -17,9 +17,11 @@ from headway.cli.tune_words import (
     evaluation_lines,
     replay_lines,
 )
+from headway.core.errors import HeadwayError
 from headway.wiring import lab
 from headway.wiring import tune as wiring
 from headway.wiring import tune_views as views
+from headway.wiring.agents import AGENTS, AgentOptions
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -28,6 +30,13 @@ StateOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead of lines.")]
 Campaign = Annotated[str | None, typer.Argument(help="A campaign's folder or id; else the newest one here.")]
+AgentHelp = f"Who proposes: {', '.join(AGENTS)}."
+Script = Annotated[Path | None, typer.Option(help="For the agent `script`: one JSON object a line.")]
+Model = Annotated[str | None, typer.Option(help="For the agent `model`: provider:name, key in PROVIDER_API_KEY.")]
+BaseUrl = Annotated[str | None, typer.Option(help="For the agent `model`: a compatible server's address.")]
+CommandLine = Annotated[str | None, typer.Option("--command", help="For the agent `command`: a coding CLI.")]
+AgentEnv = Annotated[list[str] | None, typer.Option(help="For `command`: a variable it may see. May be repeated.")]
+AgentSeconds = Annotated[float | None, typer.Option(min=0.1, help="Limit of one agent call; else 600.")]
 Attempts = Annotated[int | None, typer.Option(min=1, help="Attempts in all.")]
 Calls = Annotated[int | None, typer.Option(min=1, help="Tool calls in all: agent calls, questions, worker jobs.")]
 Seconds = Annotated[float | None, typer.Option(min=0, help="Wall-clock seconds used in all; pauses do not count.")]
@@ -39,8 +48,13 @@ Stall = Annotated[int | None, typer.Option(min=1, help="Attempts without a promo
 @app.command()
 def run(
     task: Annotated[str, typer.Argument(help="A task that ships, or a task's folder.")],
-    agent: Annotated[str, typer.Option(help=f"Who proposes: {', '.join(wiring.AGENTS)}.")] = "search",
-    script: Annotated[Path | None, typer.Option(help="For the agent `script`: one JSON object a line.")] = None,
+    agent: Annotated[str, typer.Option(help=AgentHelp)] = "search",
+    script: Script = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    command: CommandLine = None,
+    agent_env: AgentEnv = None,
+    agent_seconds: AgentSeconds = None,
     attempts: Attempts = None,
     calls: Calls = None,
     seconds: Seconds = None,
@@ -57,8 +71,9 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Start a campaign and run it until its goal is reached or a budget is spent."""
+    chosen = AgentOptions(agent, script, model, base_url, command, tuple(agent_env or ()), agent_seconds)
     options = wiring.RunOptions(
-        agent, script, attempts, calls, seconds, tokens, money, stall, seed, context_budget, alpha, min_gain
+        chosen, attempts, calls, seconds, tokens, money, stall, seed, context_budget, alpha, min_gain
     )
     place = wiring.begin(task, options, folder, state)
     if detach:
@@ -71,6 +86,13 @@ def run(
 @app.command()
 def resume(
     campaign: Campaign = None,
+    agent: Annotated[str | None, typer.Option(help=f"Another agent from here on. {AgentHelp}")] = None,
+    script: Script = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    command: CommandLine = None,
+    agent_env: AgentEnv = None,
+    agent_seconds: AgentSeconds = None,
     attempts: Attempts = None,
     calls: Calls = None,
     seconds: Seconds = None,
@@ -80,7 +102,12 @@ def resume(
     state: StateOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Go on after a kill, a pause or an end, where given with larger limits."""
+    """Go on after a kill, a pause or an end, where given with larger limits or another agent."""
+    chosen = None
+    if agent is not None:
+        chosen = AgentOptions(agent, script, model, base_url, command, tuple(agent_env or ()), agent_seconds)
+    elif any(option is not None for option in (script, model, base_url, command, agent_env, agent_seconds)):
+        raise HeadwayError("An agent's options were given, and no agent.", "Add --agent NAME.")
     place = wiring.find_campaign(campaign, state)
     limits = {
         "attempts": attempts,
@@ -90,7 +117,7 @@ def resume(
         "money": money,
         "stall": stall,
     }
-    wiring.resume(place, limits)
+    wiring.resume(place, limits, chosen)
     _drive(place, as_json)
 
 

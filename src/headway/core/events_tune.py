@@ -53,6 +53,17 @@ class CampaignSet:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentChosen:
+    """From here on another agent proposes. Goal, ledger, incumbent and what was used stay as they are."""
+
+    TYPE: ClassVar[str] = "tune.agent.v1"
+    agent: str
+    agent_args: dict[str, str]
+    """What makes it the same agent again after a kill; never a secret."""
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetSet:
     """What the campaign may use in all, counted from its beginning; None is no limit. The newest one holds."""
 
@@ -307,6 +318,7 @@ class CampaignEnded:
 TuneEvent = (
     GoalPinned
     | CampaignSet
+    | AgentChosen
     | BudgetSet
     | BaselineMeasured
     | ContextShown

@@ -25,6 +25,7 @@ from headway.tune.sameness import digest_of, nearest, normal_digest, same_words,
 from headway.tune.state import Campaign, Ranked, Refusal, Strategy
 
 AGENT_SECONDS = 600.0
+"""For one call, unless the campaign says otherwise (`--agent-seconds`)."""
 REFUSALS_SHOWN = 5
 WATCHED_FAILURES = 300
 """Against the failed ones among this many of the newest strategies a new hypothesis is compared."""
@@ -75,16 +76,18 @@ class Asking:
         source = self.task.baseline if best is None else text_of(self.blobs, best.source)
         budget, spent = campaign.budget, campaign.spent
         left = None if budget.tokens is None else max(budget.tokens - spent.tokens, 0)
-        seconds = AGENT_SECONDS if budget.seconds is None else max(budget.seconds - spent.seconds, 1.0)
+        patience = float(campaign.needed.agent_args.get("seconds", AGENT_SECONDS))
+        seconds = patience if budget.seconds is None else max(budget.seconds - spent.seconds, 1.0)
         refusals = [a for a in campaign.attempts[-REFUSALS_SHOWN:] if isinstance(a.outcome, Refusal)]
         return Request(
             purpose="optimise",
             context=text_of(self.blobs, BlobId(intent.args["context"])),
             files={self.task.candidate_file: source},
-            limits=AgentLimits(min(seconds, AGENT_SECONDS), left, self.task.source_bytes),
+            limits=AgentLimits(min(seconds, patience), left, self.task.source_bytes),
             refusals=tuple(f"A{a.id}: {outcome_text(a)}" for a in refusals),
             facts={
                 "call": intent.args["call"],
+                "turn": str(int(intent.args["call"]) - campaign.agent_from),
                 "seed": str(campaign.needed.seed),
                 "trials": json.dumps(trials(campaign)),
                 "parent": "" if best is None else f"A{best.id}",

@@ -13,6 +13,7 @@ from typing import Literal
 from headway.core.errors import HeadwayError
 from headway.core.events import Event
 from headway.core.events_tune import (
+    AgentChosen,
     BudgetSet,
     CampaignContinued,
     CampaignEnded,
@@ -44,6 +45,8 @@ DEFAULT_ALPHA = 0.03
 DEFAULT_MIN_GAIN = 0.02
 MOST_AGENT_FAILURES = 5
 """Agent calls in a row that may fail through the provider's or the program's fault."""
+MOST_DECLINED = 10
+"""Agent calls in a row that may be declined: one that never proposes would otherwise be asked for ever."""
 MOST_UNDECIDED = 3
 """Attempts in a row that may end undecided before the worker counts as gone."""
 
@@ -191,7 +194,7 @@ def why_end(state: Campaign, task: Task) -> CampaignEnded | None:
         return None
     if state.undecided >= MOST_UNDECIDED:
         return CampaignEnded("could_not_run", "worker", Reason.INFRASTRUCTURE, None)
-    if state.hopeless_agent or state.agent_failures >= MOST_AGENT_FAILURES:
+    if state.hopeless_agent or state.agent_failures >= MOST_AGENT_FAILURES or state.declined >= MOST_DECLINED:
         return CampaignEnded("could_not_run", "agent", Reason.INFRASTRUCTURE, state.asides[-1].text)
     best = state.incumbent
     if task.target_ratio and best is not None and isinstance(best.outcome, Ranked):
@@ -239,13 +242,15 @@ def take_up(log: EventLog, campaign_id: str) -> None:
         log.append(one(home, log.heads(home)[home], *take(home, words)))
 
 
-def go_on(log: EventLog, campaign_id: str, by: str, budget: BudgetSet | None) -> None:
-    """`tune resume`: lift a pause or an end, and set a new budget if one is given. The caller holds the writer lock."""
+def go_on(log: EventLog, campaign_id: str, by: str, budget: BudgetSet | None, agent: AgentChosen | None = None) -> None:
+    """`tune resume`: lift a pause or an end, and set a new budget or agent if given. The caller holds the lock."""
     state = read(log, campaign_id)
     home = home_of(campaign_id)
     events: list[Event] = []
     if budget is not None and budget != state.budget:
         events.append(budget)
+    if agent is not None and (agent.agent, agent.agent_args) != (state.needed.agent, state.needed.agent_args):
+        events.append(agent)
     if state.paused or state.ended is not None:
         events.append(CampaignContinued(by))
     if events:

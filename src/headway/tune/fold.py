@@ -6,6 +6,7 @@ from typing import TypeVar
 from headway.core.events import Event
 from headway.core.events_core import InboxTaken
 from headway.core.events_tune import (
+    AgentChosen,
     AttemptAdmitted,
     AttemptCorrect,
     AttemptMeasured,
@@ -77,6 +78,20 @@ def _(event: CampaignSet, state: Campaign) -> Campaign:
 
 
 @_on.register
+def _(event: AgentChosen, state: Campaign) -> Campaign:
+    # what the last agent had run out of, or failed at, says nothing about this one
+    return changed(
+        state,
+        settings=changed(state.needed, agent=event.agent, agent_args=event.agent_args),
+        agent_from=state.agent_calls,
+        agent_failures=0,
+        declined=0,
+        exhausted=False,
+        hopeless_agent=False,
+    )
+
+
+@_on.register
 def _(event: BudgetSet, state: Campaign) -> Campaign:
     return changed(state, budget=event)
 
@@ -145,6 +160,7 @@ def _(event: NothingProposed, state: Campaign) -> Campaign:
         hopeless_agent=event.permanent,
         squeezes=state.squeezes + (event.kind == "context_overflow"),
         agent_failures=failures,
+        declined=state.declined + 1 if event.kind == "declined" else 0,
     )
 
 
@@ -233,6 +249,7 @@ def _(event: CampaignContinued, state: Campaign) -> Campaign:
         paused=False,
         ended=None,
         agent_failures=0,
+        declined=0,
         undecided=0,
         baseline_lost=0,
         exhausted=False,
@@ -247,7 +264,7 @@ def _(event: CampaignEnded, state: Campaign) -> Campaign:
 
 def _answered(state: Campaign, seconds: float) -> Campaign:
     phases = changed(state.phases, agent=state.phases.agent + seconds)
-    return changed(state, agent_calls=state.agent_calls + 1, agent_failures=0, phases=phases)
+    return changed(state, agent_calls=state.agent_calls + 1, agent_failures=0, declined=0, phases=phases)
 
 
 def _agent_spent(spent: Spent, event: Proposed | NothingProposed) -> Spent:

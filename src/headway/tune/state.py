@@ -175,6 +175,10 @@ class Campaign:
     contexts: int = 0
     agent_failures: int = 0
     """Agent calls in a row that failed through no fault of the campaign's."""
+    agent_from: int = 0
+    """How many agent calls there were when the present agent was put to work."""
+    declined: int = 0
+    """Agent calls in a row that were declined."""
     hopeless_agent: bool = False
     """The agent said that asking again cannot help."""
     squeezes: int = 0

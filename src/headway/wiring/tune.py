@@ -15,14 +15,13 @@ from headway.adapters.clocks import SystemClock
 from headway.adapters.local_worker import LocalWorker
 from headway.adapters.locks import LockHeld
 from headway.adapters.script_agent import ScriptAgent, Scripted
-from headway.adapters.search_agent import SearchAgent
 from headway.adapters.state_place import named_state
 from headway.adapters.task_files import load_task, task_digest
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.events_core import PersonDecided
-from headway.core.events_tune import BudgetSet, CampaignEnded, ContextShown, JobDone
+from headway.core.events_tune import AgentChosen, BudgetSet, CampaignEnded, ContextShown, JobDone
 from headway.core.inbox import leave
-from headway.core.ports.agent import Agent, Proposal
+from headway.core.ports.agent import Proposal
 from headway.core.ports.log import decoded
 from headway.core.task import Task
 from headway.tune import campaign as campaigns
@@ -30,25 +29,12 @@ from headway.tune.context import DEFAULT_BUDGET
 from headway.tune.evidence import machine_refusal, text_of
 from headway.tune.scoreboard import scoreboard
 from headway.tune.state import Attempt, Campaign, Refusal
+from headway.wiring.agents import AgentOptions, agent_args, check_agent, opened_agent
 from headway.wiring.state import State, open_state
 
 TASKS = Path(__file__).parents[1] / "tasks"
 CAMPAIGNS = "headway-campaigns"
 """Folder under the current one where campaigns go that nobody gave a place."""
-
-
-def _search(task: Task, _: Mapping[str, str]) -> Agent:
-    return SearchAgent(task)
-
-
-def _script(task: Task, args: Mapping[str, str]) -> Agent:
-    if "script" not in args:
-        raise HeadwayError("The agent `script` replays a file, and none was given.", "Add --script FILE.")
-    return ScriptAgent.from_file(task, Path(args["script"]))
-
-
-AGENTS: dict[str, Callable[[Task, Mapping[str, str]], Agent]] = {"search": _search, "script": _script}
-"""Who may propose."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +50,7 @@ class Place:
 class RunOptions:
     """What `tune run` was asked for; None leaves a matter to the task."""
 
-    agent: str
-    script: Path | None = None
+    agent: AgentOptions
     attempts: int | None = None
     calls: int | None = None
     seconds: float | None = None
@@ -99,11 +84,11 @@ def shipped_tasks() -> list[str]:
 def begin(task_name: str, options: RunOptions, folder: Path | None, state: Path | None) -> Place:
     """Check everything, make the campaign's place, and pin its goal. Nothing runs yet."""
     task = find_task(task_name)
-    args = {} if options.script is None else {"script": str(options.script.absolute())}
-    make_agent(task, options.agent, args)
+    args = agent_args(options.agent)
+    check_agent(task, options.agent.agent, args)
     place = new_place(task.id, folder, state)
     start = campaigns.Start(
-        options.agent,
+        options.agent.agent,
         options.seed,
         options.context_budget,
         options.alpha,
@@ -117,13 +102,6 @@ def begin(task_name: str, options: RunOptions, folder: Path | None, state: Path 
     with open_state(place.state) as opened, opened.lock():
         campaigns.open_campaign(opened.log, opened.blobs, place.id, task, start)
     return place
-
-
-def make_agent(task: Task, name: str, args: Mapping[str, str]) -> Agent:
-    """The agent of that name. Raises HeadwayError for an unknown one or a bad script."""
-    if name not in AGENTS:
-        raise HeadwayError(f"There is no agent {name!r}.", f"Choose one of: {', '.join(AGENTS)}.")
-    return AGENTS[name](task, args)
 
 
 def budget_of(options: RunOptions, task: Task) -> BudgetSet:
@@ -195,22 +173,22 @@ def _in_state(state: Path, name: str | None) -> Place:
 def drive(place: Place, watch: Callable[[Campaign], None]) -> Campaign:
     """Run the campaign as far as it goes, and leave its best candidate in its folder."""
     with open_state(place.state) as opened, opened.lock():
-        _, settings = campaigns.settings_of(opened.log, place.id)
-        task = load_task(Path(settings.task_dir))
-        agent = make_agent(task, settings.agent, settings.agent_args)
+        now = campaigns.read(opened.log, place.id).needed
+        task = load_task(Path(now.task_dir))
         worker = LocalWorker(place.state / "worker", failpoints=opened.failpoints)
         try:
-            loop = campaigns.Loop(
-                place.id,
-                task,
-                opened.log,
-                opened.blobs,
-                agent,
-                worker,
-                SystemClock(),
-                lambda: task_digest(task.folder),
-            )
-            state = loop.run(watch)
+            with opened_agent(task, now.agent, now.agent_args) as agent:
+                loop = campaigns.Loop(
+                    place.id,
+                    task,
+                    opened.log,
+                    opened.blobs,
+                    agent,
+                    worker,
+                    SystemClock(),
+                    lambda: task_digest(task.folder),
+                )
+                state = loop.run(watch)
         finally:
             worker.close()
         leave_best(place, opened, task, state)
@@ -245,13 +223,18 @@ def could_not_run_words(told: str) -> str:
         return told
 
 
-def resume(place: Place, options: Mapping[str, float | int | None]) -> None:
-    """Lift a pause or an end, and raise the limits that are given."""
+def resume(place: Place, options: Mapping[str, float | int | None], agent: AgentOptions | None = None) -> None:
+    """Lift a pause or an end, raise the limits that are given, and put another agent to work if one is given."""
     with open_state(place.state) as opened, opened.lock():
         state = campaigns.read(opened.log, place.id)
+        chosen = None
+        if agent is not None:
+            args = agent_args(agent)
+            check_agent(load_task(Path(state.needed.task_dir)), agent.agent, args)
+            chosen = AgentChosen(agent.agent, args, person())
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         old = {name: getattr(state.budget, name) for name in state.budget.__slots__}
-        campaigns.go_on(opened.log, place.id, person(), BudgetSet(**{**old, **given}))
+        campaigns.go_on(opened.log, place.id, person(), BudgetSet(**{**old, **given}), chosen)
 
 
 def tell(place: Place, verb: Literal["stop", "pause"]) -> str:

@@ -1,0 +1,155 @@
+"""Who may propose: the registry of agents, and from the command line's options to what a campaign records of them.
+
+What is recorded (`agent_args`) makes the same agent again after a kill. It never holds a secret: a key is named by its
+variable, and an argument that the log would mask is refused here, since a masked one could not be resumed.
+"""
+
+import os
+import shlex
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from headway.adapters.command_agent import SEEN, CommandAgent, CommandLine
+from headway.adapters.local_executor import LocalExecutor
+from headway.adapters.masking import Masker
+from headway.adapters.model_agent import ModelAgent
+from headway.adapters.script_agent import ScriptAgent
+from headway.adapters.search_agent import SearchAgent
+from headway.core.errors import HeadwayError
+from headway.core.ports.agent import Agent
+from headway.core.task import Task
+
+Args = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """What the command line says of an agent; None or empty where it says nothing."""
+
+    agent: str
+    script: Path | None = None
+    model: str | None = None
+    base_url: str | None = None
+    command: str | None = None
+    env: tuple[str, ...] = ()
+    seconds: float | None = None
+
+
+def _search(task: Task, _: Args) -> Agent:
+    return SearchAgent(task)
+
+
+def _script(task: Task, args: Args) -> Agent:
+    if "script" not in args:
+        raise HeadwayError("The agent `script` replays a file, and none was given.", "Add --script FILE.")
+    return ScriptAgent.from_file(task, Path(args["script"]))
+
+
+def _model(_: Task, args: Args) -> Agent:
+    if "model" not in args:
+        raise HeadwayError("The agent `model` was given no model.", "Add --model provider:name.")
+    return ModelAgent(args["model"], base_url=args.get("base_url"))
+
+
+def _command(_: Task, args: Args) -> Agent:
+    argv = _argv(args.get("command", ""))
+    names = tuple(filter(None, args.get("env", "").split(",")))
+    absent = next((name for name in names if name not in os.environ), None)
+    if absent is not None:
+        raise HeadwayError(f"The variable {absent} that the agent may see is not set.", f"Set {absent} and try again.")
+    return CommandAgent(CommandLine(argv, (*SEEN, *names)), LocalExecutor())
+
+
+AGENTS: dict[str, Callable[[Task, Args], Agent]] = {
+    "search": _search,
+    "script": _script,
+    "model": _model,
+    "command": _command,
+}
+"""Who may propose."""
+
+OWN_OPTIONS: dict[str, frozenset[str]] = {
+    "search": frozenset(),
+    "script": frozenset({"script"}),
+    "model": frozenset({"model", "base_url"}),
+    "command": frozenset({"command", "env"}),
+}
+"""The recorded options of each agent, beside `seconds`, which each has."""
+
+FLAGS = {
+    "script": "--script",
+    "model": "--model",
+    "base_url": "--base-url",
+    "command": "--command",
+    "env": "--agent-env",
+}
+
+
+def agent_args(options: AgentOptions) -> dict[str, str]:
+    """What is recorded of the options. Raises HeadwayError for an unknown agent, another's option, or a secret."""
+    if options.agent not in AGENTS:
+        raise HeadwayError(f"There is no agent {options.agent!r}.", f"Choose one of: {', '.join(AGENTS)}.")
+    args = {
+        "script": str(options.script.absolute()) if options.script is not None else "",
+        "model": options.model or "",
+        "base_url": options.base_url or "",
+        "command": options.command or "",
+        "env": ",".join(options.env),
+    }
+    given = {name: value for name, value in args.items() if value}
+    foreign = next((name for name in given if name not in OWN_OPTIONS[options.agent]), None)
+    if foreign is not None:
+        owner = next(agent for agent, own in OWN_OPTIONS.items() if foreign in own)
+        raise HeadwayError(
+            f"{FLAGS[foreign]} is an option of the agent `{owner}`.", f"Add --agent {owner}, or drop it."
+        )
+    masker = Masker.from_environment(os.environ)
+    for name, value in given.items():
+        content = value.encode("utf-8", "surrogatepass")
+        if masker.mask(content) != content:
+            raise HeadwayError(
+                f"The value of {FLAGS[name]} holds a secret, which must not get into the log.",
+                "Put it into a variable of the environment; --agent-env NAME shows one to a program.",
+            )
+    if options.seconds is not None:
+        given["seconds"] = f"{options.seconds:g}"
+    return given
+
+
+@contextmanager
+def opened_agent(task: Task, name: str, args: Args) -> Iterator[Agent]:
+    """The agent of that name, closed at the end.
+
+    Raises HeadwayError for an unknown one, a bad script, a missing key, an unknown provider or an absent program.
+    """
+    if name not in AGENTS:
+        raise HeadwayError(f"There is no agent {name!r}.", f"Choose one of: {', '.join(AGENTS)}.")
+    agent = AGENTS[name](task, args)
+    try:
+        yield agent
+    finally:
+        if isinstance(agent, ModelAgent):
+            agent.close()
+
+
+def check_agent(task: Task, name: str, args: Args) -> None:
+    """Make the agent and let it go: everything that can be wrong is said before a campaign exists."""
+    with opened_agent(task, name, args):
+        pass
+
+
+def _argv(command: str) -> tuple[str, ...]:
+    try:
+        argv = tuple(shlex.split(command))
+    except ValueError as wrong:
+        raise HeadwayError(f"The command {command!r} is no command line: {wrong}.") from wrong
+    if not argv:
+        raise HeadwayError("The agent `command` was given no command.", "Add --command 'PROGRAM ARGUMENTS'.")
+    found = shutil.which(argv[0])
+    if found is None:
+        raise HeadwayError(f"The agent's program {argv[0]!r} is not on PATH.", "Install it, or give its whole path.")
+    # it runs in a folder of its own, where a path relative to this one would mean something else
+    return (str(Path(found).absolute()), *argv[1:])
