@@ -19,7 +19,7 @@ from headway.adapters.git_command import Git
 from headway.adapters.git_history import GitHistory
 from headway.adapters.git_trial import GitTrialMerges, Quarantine
 from headway.core.names import Sha
-from headway.core.ports.git import Clean, Trial
+from headway.core.ports.git import Clean, Trial, Unknown
 from headway.sync.presence import trial_kind
 
 SCHEMA = "headway.bench.trial_pick/1"
@@ -40,11 +40,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     objects = git.text("count-objects", "-v")
     rows: list[Row] = [_measured("on trunk, each alone", options.repo, trunk, [c.sha for c in line], stacked=False)]
     rows.append(_measured("in order, stacked", options.repo, trunk, [c.sha for c in line], stacked=True))
+    readable = _readable(options.repo, trunk, [c.sha for c in line])
+    rows.append(_measured("each alone, those git can read", options.repo, trunk, readable, stacked=False))
     code = show(SCHEMA, rows, as_json=options.json)
     if git.text("count-objects", "-v") != objects:
         print("the repository's object count changed", file=sys.stderr)
         return 1
     return code
+
+
+def _readable(repo: Path, trunk: Sha, changes: Sequence[Sha]) -> list[Sha]:
+    """Without those for which an object is missing from this copy: each of them ends git's process."""
+    with Quarantine(repo) as quarantine:
+        merges = GitTrialMerges(quarantine)
+        return [change for change in changes if not isinstance(merges.pick(change, trunk), Unknown)]
 
 
 def _measured(name: str, repo: Path, trunk: Sha, changes: Sequence[Sha], *, stacked: bool) -> Row:
