@@ -171,3 +171,21 @@ def test_a_missing_upstream_object_is_unknown_and_nothing_else(history: History,
     document = replayed(history, history.fork.path, cases, out)
     assert document["summary"]["git"]["unknown"] == 1
     assert rows_of(out)[0]["verdict"] == "unknown"
+
+
+def test_a_conflict_that_the_fork_resolved_before_is_resolved_the_same_way(tmp_path: Path) -> None:
+    """Taken by hand, backed out, taken again: the second time the ladder knows the answer, and only that time."""
+    history = History(new_pair(tmp_path, {"m.py": MODULE}))
+    change = history.upstream("body", {"m.py": MODULE.replace("return a + b", "return upstreams(a, b)")})
+    own = MODULE.replace("return a + b", "return own(a) + own(b)")
+    history.fork.commit("the fork's own", {"m.py": own})
+    by_hand = own.replace("return own(a) + own(b)", "return upstreams(own(a), own(b))")
+    first = history.landed(change, {"m.py": by_hand})
+    history.fork.commit(f'Revert "take {change}"\n\nThis reverts commit {first}.', {"m.py": own})
+    history.landed(change, {"m.py": by_hand})
+    out = tmp_path / "rows.jsonl"
+    document = replayed(history, history.fork.path, history.cases(tmp_path / "cases.tsv"), out)
+    before, after = rows_of(out)
+    assert (before["verdict"], before["engines"]) == ("deferred", {"m.py#0": None})
+    assert (after["verdict"], after["ladder"], after["engines"]) == ("accepted", "exact", {"m.py#0": "recorded"})
+    assert document["summary"]["ladder"]["wrong"] == 0

@@ -52,13 +52,19 @@ def resolve_file(
     return FileResolution(file.path, text, tuple(hunks))
 
 
+def _all_recorded(files: Sequence[ConflictedFile], look: Surroundings, resolvers: Mapping[str, Resolver]) -> bool:
+    """The very conflict was resolved before, all of it: then its size says nothing."""
+    ask = resolvers.get("recorded")
+    return ask is not None and all(ask(hunk, file, look) is not None for file in files for hunk in file.hunks)
+
+
 def resolve_files(
     files: Sequence[ConflictedFile], look: Surroundings, resolvers: Mapping[str, Resolver] = RESOLVERS
 ) -> tuple[FileResolution, ...]:
     """Every conflicted file; stops asking at the first one that nobody can resolve, as the pick is then deferred."""
     resolved: list[FileResolution] = []
     count = sum(len(file.hunks) for file in files)
-    if count > MOST_HUNKS:
+    if count > MOST_HUNKS and not _all_recorded(files, look, resolvers):
         why = f"{count} conflict hunks are more than the ladder trusts itself with (at most {MOST_HUNKS})"
         return tuple(FileResolution(file.path, None, (ResolvedHunk(file.path, 0, None, why),)) for file in files)
     for file in sorted(files, key=lambda one: sum(len(hunk.ours) for hunk in one.hunks)):

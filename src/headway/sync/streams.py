@@ -55,7 +55,10 @@ def planned(
     deferred: frozenset[Sha],
     alone: Callable[[Sha], int],
 ) -> tuple[PlanRow, ...]:
-    """Risk, needs and stream of every forecast. `alone(change)` counts conflicted files of a pick on trunk's tip."""
+    """Risk, needs and stream of every forecast. `alone(change)` counts conflicted files of a pick on trunk's tip.
+
+    It is asked only where a pending change before it wrote lines it stands on: else the pick in order says the same.
+    """
     pending = frozenset(one.commit.sha for one in found)
     absent = deferred | {one.commit.sha for one in found if _is_deferred(one)}
     streams = Streams()
@@ -65,7 +68,9 @@ def planned(
         edges = needs.of(change, pending | deferred)
         risk = Risk(0.0, ())
         if not _is_settled(one):
-            risk = _risk(one, edges, needs, patches.get(change, ()), frozenset(absent - {change}), alone(change))
+            stands_on_pending = any(edge.kind == "textual" and edge.on in pending for edge in edges)
+            files = alone(change) if stands_on_pending else len(one.to_json()["conflicts"])
+            risk = _risk(one, edges, needs, patches.get(change, ()), frozenset(absent - {change}), files)
         stream = "" if _is_settled(one) else streams.place(change, edges, patches.get(change, ()), risk, needs)
         rows.append(PlanRow(one.to_json(), risk.score, risk.reasons, edges, stream))
     return tuple(rows)

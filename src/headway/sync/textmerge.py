@@ -1,6 +1,7 @@
 """Three-way merge of lists (lines or tokens), and what "the same but for formatting" means. Pure."""
 
 import difflib
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,6 +71,12 @@ def tokens(text: str) -> tuple[str, ...]:
 def words(lines: Sequence[str]) -> set[str]:
     """Identifiers in the lines, comments included."""
     return set(WORD.findall("".join(lines)))
+
+
+@functools.lru_cache(maxsize=32)
+def words_of(text: str) -> frozenset[str]:
+    """Identifiers in a whole text; many hunks ask for the same file."""
+    return frozenset(WORD.findall(text))
 
 
 def normal(lines: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ import functools
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,9 +17,11 @@ from headway.adapters.git_trial import GitTrialMerges, Quarantine
 from headway.adapters.process_pool import Workers
 from headway.core.errors import HeadwayError
 from headway.core.names import Sha
+from headway.sync.harvest import Harvest, picks_named
 from headway.sync.judgement import Bench, judge
 from headway.sync.replay import Answer, Case, Landed, Row, Summary, missing_bases, read_cases, read_rows, row_of
-from headway.sync.surroundings import surroundings
+from headway.sync.resolvers.ladder import Recorded
+from headway.sync.surroundings import nothing_recorded, surroundings
 
 
 @dataclass(frozen=True)
@@ -89,13 +91,13 @@ def engine(repository: Path, objects: Path | None) -> Iterator[Callable[[Case], 
     with Quarantine(repository) as quarantine:
         merges, trees, history = GitTrialMerges(quarantine), GitTrees(quarantine.git), GitHistory(quarantine.git)
         bench = Bench(merges, history, trees)
+        harvest = Harvest(merges, history)
 
         def answer(case: Case) -> Answer:
             assert case.base is not None
             start = time.perf_counter()
-            look = surroundings(
-                merges, trees, case.upstream, functools.partial(history.merge_base, case.upstream, case.base)
-            )
+            cut = functools.cache(functools.partial(history.merge_base, case.upstream, case.base))
+            look = surroundings(merges, trees, case.upstream, cut, _past(case, history, harvest, cut))
             judged = judge(case.upstream, case.base, bench, look)
             seconds = time.perf_counter() - start
             tree = judged.tree or judged.git_tree
@@ -105,6 +107,26 @@ def engine(repository: Path, objects: Path | None) -> Iterator[Callable[[Case], 
             return Answer(case, judged, seconds, {one.path: one.after.oid if one.after else "" for one in changed})
 
         yield answer
+
+
+def _past(
+    case: Case, history: GitHistory, harvest: Harvest, cut: Callable[[], Sha | None]
+) -> Callable[[str], Sequence[Recorded]]:
+    """Resolutions that ancestors of the base made of changes that are ancestors of the upstream commit. Read on demand:
+    most cases have no conflict."""
+
+    @functools.cache
+    def book() -> Callable[[str], Sequence[Recorded]]:
+        since = cut()
+        if since is None or case.base is None:
+            return nothing_recorded
+        upstream = history.commits([case.upstream, f"^{since}"], first_parent=True)
+        fork = history.commits([case.base, f"^{since}"], first_parent=True)
+        effect = history.effects([case.upstream])[case.upstream]
+        picks = picks_named(fork, frozenset(commit.sha for commit in upstream))
+        return harvest.recorded(picks, frozenset(one.path for one in effect))
+
+    return lambda key: book()(key)
 
 
 @contextmanager

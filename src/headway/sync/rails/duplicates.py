@@ -22,6 +22,7 @@ KEYWORDS = frozenset(
     " true false True False".split()
 )
 """A line of nothing but these is found everywhere."""
+DEFINING = re.compile(r"^\s*(async\s+def|def|class|struct|enum|multiclass|defm)\b|\)[^;]*\{\s*$|@\w+\(|^\S.*\($")
 REGISTRATION = re.compile(r"[\w\]>)]\s*\(|^\s*(import|from|using|#\s*include)\b|^\s*\"[\w-]+\",?$")
 
 
@@ -39,11 +40,19 @@ def duplicated(proposal: Proposal) -> Verdict:
 
 def _twice_defined(file: FileFacts) -> str:
     language = language_of(file.path)
+    if not file.conflicted and not _brings_definitions(file):
+        return ""
     twice = {name: n for name, n in outline_of(file.result or "", language).definitions.items() if n > 1}
     if not twice:
         return ""
     _, ours, theirs, _ = file.outlines()
     return next((name for name, n in twice.items() if n > max(ours.definitions[name], theirs.definitions[name])), "")
+
+
+def _brings_definitions(file: FileFacts) -> bool:
+    """A line that may define something is new on upstream's side: spares the parser most clean picks."""
+    old = set((file.base or "").split("\n"))
+    return any(DEFINING.search(line) for line in (file.theirs or "").split("\n") if line not in old)
 
 
 def _twice_merged(file: FileFacts) -> str:

@@ -25,6 +25,8 @@ def unparsable(proposal: Proposal) -> Verdict:
 def _broken(file: FileFacts) -> str:
     assert file.result is not None
     language = language_of(file.path)
+    if not file.conflicted and _brackets_add_up(file):
+        return ""  # git applied both sides' edits whole: what a parser could find shows in the brackets first
     if parsed_by_grammar(language):
         errors = outline_of(file.result, language).errors
         if not errors:
@@ -36,6 +38,16 @@ def _broken(file: FileFacts) -> str:
     if all(reader(text) for text in sides) and not reader(file.result):
         return "the result cannot be read as both sides can"
     return ""
+
+
+def _brackets_add_up(file: FileFacts) -> bool:
+    """Every bracket is there as often as both sides' edits together give."""
+    base, ours, theirs, result = (text or "" for text in file.sides())
+    return all(
+        result.count(sign) == ours.count(sign) + theirs.count(sign) - base.count(sign)
+        for pair in PAIRS
+        for sign in pair
+    )
 
 
 def _balanced(text: str) -> bool:

@@ -14,16 +14,17 @@ TEST_NAME = re.compile(r"^(test|Test)|Test$")
 CPP_TEST = re.compile(r"\b(TEST|TEST_F|TEST_P|TYPED_TEST)\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 SKIP = re.compile(
     r"pytest\.(mark\.)?(skip|skipif|xfail|importorskip)\b|unittest\.(skip|expectedFailure)|\bGTEST_SKIP\b|\bDISABLED_"
-    r"|^\s*(//|#|;)\s*(XFAIL|UNSUPPORTED|REQUIRES)\s*:",
+    r"|^[ \t]*(?://|#|;)[ \t]*(?:XFAIL|UNSUPPORTED|REQUIRES)[ \t]*:",
     re.MULTILINE,
 )
 ASSERTION = re.compile(
-    r"^\s*assert\b|\b(EXPECT|ASSERT)_\w+\s*\(|\.assert\w*\(|\bassert_\w+\(|\b[A-Z]*CHECK(-[A-Z]+)?\s*:"
+    r"^[ \t]*assert\b|\b(EXPECT|ASSERT)_\w+\s*\(|\.assert\w*\(|\bassert_\w+\(|\b[A-Z]*CHECK(-[A-Z]+)?\s*:"
     r"|\bexpected-(error|warning|note|remark)\b|\b(assertEqual|assertRaises|raises)\(",
     re.MULTILINE,
 )
 GOLDEN = re.compile(
-    r"^.*(?:\b[A-Z]\w*-?CHECK[A-Z-]*\s*:|\bCHECK[A-Z-]*\s*:|\bexpected-(?:error|warning|note|remark)\b|^\s*assert\b.*==).*$",
+    r"^.*(?:\b[A-Z]\w*-?CHECK[A-Z-]*\s*:|\bCHECK[A-Z-]*\s*:|\bexpected-(?:error|warning|note|remark)\b"
+    r"|^[ \t]*assert\b.*==).*$",
     re.MULTILINE,
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from headway.sync.conflict import ConflictedFile, Hunk, lines_of
 from headway.sync.languages import is_prose
 from headway.sync.resolvers.ladder import Answer, Surroundings
-from headway.sync.textmerge import edits, merge3, tokens, words
+from headway.sync.textmerge import edits, merge3, tokens, words, words_of
 
 MAX_TOKENS = 4000
 """A hunk past this size is no place for a token merge: the alignment means nothing any more."""
@@ -67,6 +67,6 @@ def independent(hunk: Hunk, file: ConflictedFile, merged: Sequence[str]) -> bool
     if (ours - base) & (theirs - base):
         return False
     result = words(merged)
-    gone_upstream = (base - theirs) - words([file.theirs or ""])
-    gone_in_fork = (base - ours) - words([file.ours or ""])
+    gone_upstream = (base - theirs) - words_of(file.theirs or "")
+    gone_in_fork = (base - ours) - words_of(file.ours or "")
     return not (result & gone_upstream or result & gone_in_fork)
