@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway.adapters.processes import run
-from tests.sync.driver import L1, POLICY, Headway, Said, new_fork
+from tests.sync.driver import L1, POLICY, Headway, Said, new_fork, picture
 from tests.sync.repos import Pair, Repo, new_repo
 
 
@@ -233,6 +233,25 @@ def test_the_landing_branch_checked_out_or_rewritten_or_moved(headway: Headway, 
     fork.git("branch", "-f", "headway/sync", landed)
     headway.ok("sync", "run")
     assert headway.status()["dispositions"]["picked"] == 2
+
+
+def test_picks_that_go_with_a_deleted_landing_branch_are_made_again(headway: Headway) -> None:
+    fork, upstream = headway.pair.fork, headway.pair.upstream
+    headway.begin()
+    upstream.commit("two", {"two.txt": "2\n"})
+    headway.ok("sync", "run")
+    fork.git("branch", "--quiet", "-D", "headway/sync")
+    upstream.commit("three", {"three.txt": "3\n"})
+    headway.ok("sync", "run")
+    assert [line.split(" | ")[0] for line in picture(headway.pair)] == ["one", "two", "three"]
+    assert headway.status()["dispositions"]["picked"] == 3
+    # squashed into trunk they are there, whatever becomes of the branch
+    fork.git("merge", "--quiet", "--squash", "headway/sync")
+    fork.git("commit", "--quiet", "-m", fork.git("log", "--format=%B", "main..headway/sync"))
+    fork.git("branch", "--quiet", "-D", "headway/sync")
+    headway.ok("sync", "run")
+    assert fork.git("for-each-ref", "refs/heads/headway") == ""
+    assert headway.status()["dispositions"]["picked"] == 3
 
 
 def test_two_runs_at_once(headway: Headway) -> None:

@@ -34,6 +34,20 @@ def scan_facts(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> Facts:
     return room.facts(ForkScanned(trunk, proven, claimed, evidence), about=about)
 
 
+def gone_with_branch(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> dict[Sha, tuple[Event, ...]]:
+    """Somebody deleted the landing branch: its picks that trunk holds in no form are pending again, none is lost."""
+    landed = {c: old.landed for c, old in ledger.dispositions.items() if old.by == "run" and old.kind == "picked"}
+    if not landed:
+        return {}
+    found = scan(room.history, line, trunk, room.config.adopt)
+    still = {match.change for match in found.matches} | set(found.merged)
+    gone = {change: commit for change, commit in landed.items() if commit not in found.fork and change not in still}
+    if not gone:
+        return {}
+    evidence = room.keep({"branch": room.branch_ref, "gone": gone, "trunk": trunk})
+    return {change: (Reopened(change, "run", evidence),) for change in gone}
+
+
 def _overrules(ledger: Ledger, match: Match) -> bool:
     old = ledger.dispositions.get(match.change)
     if old is None:

@@ -33,7 +33,7 @@ from headway.sync.accounting import Ledger
 from headway.sync.decisions import decided
 from headway.sync.history import UPSTREAM_REF, Range, pull_request_link, pull_request_of, upstream_range
 from headway.sync.room import Room
-from headway.sync.scanning import scan_facts
+from headway.sync.scanning import gone_with_branch, scan_facts
 from headway.sync.triage import Assessment, Decided, Ready, Triage
 from headway.validate.known import KnownResults
 from headway.validate.tier_ladder import L1Answer
@@ -73,7 +73,8 @@ class Steps:
         branch = room.landing.read(room.branch_ref)
         self._refuse_rewritten_branch(ledger, trunk, branch)
         tip = trunk if branch is None or self._contains(trunk, branch) else branch
-        return room.facts(RunStarted(self.orders.limit, config.digest, config.source, tip, branch or ""))
+        gone = gone_with_branch(room, ledger, self._line(ledger), trunk) if branch is None else {}
+        return room.facts(RunStarted(self.orders.limit, config.digest, config.source, tip, branch or ""), about=gone)
 
     def limit_reached(self, ledger: Ledger) -> bool:
         """Whether this run has handled as many changes as it was asked to."""
@@ -289,7 +290,8 @@ class Steps:
         raise HeadwayError(
             f"{self.room.config.landing.branch} stands at {branch[:12]}, which does not contain headway's last landing "
             f"{last[:12]}: somebody rewrote it.",
-            f"Put it back with `git branch -f {self.room.config.landing.branch} {last[:12]}`, or delete the branch.",
+            f"Put it back with `git branch -f {self.room.config.landing.branch} {last[:12]}`, or delete the branch: "
+            "what trunk lacks of it is then picked again.",
         )
 
 
