@@ -35,8 +35,9 @@ FLOOR_BUDGET = 8_000
 BYTES_PER_TOKEN = 3
 NEWEST_IN_FULL = 200
 SMALLEST_GROUP = 25
-SHARES = {"goal": 0.20, "incumbent": 0.30, "groups": 0.10, "ledger": 0.20}
-"""Of the budget, at most; the newest turns get what is left."""
+SHARES = {"goal": 0.20, "incumbent": 0.30, "groups": 0.10, "turns": 0.14}
+"""Of the budget: what goal, incumbent and groups take at most, and the newest turns at least. Strategies in full may
+have what is between; what these leave goes to the turns."""
 SLACK = 0.75
 """When a part no longer fits it is cut to this share of its room, so that it is cut rarely and not at every turn."""
 STAGNATION = 20
@@ -99,10 +100,11 @@ class Renderer:
         room = budget * BYTES_PER_TOKEN
         head = self.goal + "\n" + self._standing(state)
         incumbent = self._incumbent(state, int(room * SHARES["incumbent"]))
-        full, full_from = self._full_entries(state, int(room * SHARES["ledger"]))
+        ask = f"\n## Now\nPropose one candidate ({self.task.candidate_file}) with its hypothesis in one sentence.\n"
+        free = room - sum(map(_bytes, (head, incumbent, ask))) - int(room * (SHARES["groups"] + SHARES["turns"]))
+        full, full_from = self._full_entries(state, free)
         lines, size = self._group_lines(state, full_from, int(room * SHARES["groups"]))
         ledger = "\n".join(["", "## Ledger of strategies", *lines, *full]) + "\n"
-        ask = f"\n## Now\nPropose one candidate ({self.task.candidate_file}) with its hypothesis in one sentence.\n"
         left = room - sum(map(_bytes, (head, incumbent, ledger, ask)))
         tail, tail_from = self._tail(state, left)
         text = head + incumbent + ledger + tail + ask
