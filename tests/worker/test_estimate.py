@@ -48,7 +48,6 @@ def test_a_kernel_is_compiled_interpreted_and_never_called_measured(worker: Loca
     ("change", "code"),
     [
         (("tl.exp(values", "tl.no_such_function(values"), "compile_failed"),
-        (("tl.exp(values - tl.max(values, axis=0))", "tl.exp(values)"), "not_finite"),
         (("y = torch.empty_like(x)", "return torch.softmax(x, dim=-1)"), "banned_call"),
     ],
 )
