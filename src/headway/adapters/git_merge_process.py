@@ -17,7 +17,7 @@ from headway.adapters.processes import Ran
 
 FILLER_FILES = 24
 FILLER_NAME = 200
-"""24 conflicts of 200-byte names answer with about 27 KB in half a millisecond; stdio's buffer on a pipe is 4 or 8 KB."""
+"""24 conflicts of 200-byte names answer with about 27 KB; the buffer of stdio on a pipe is 4 or 8 KB."""
 
 MERGES_A_PROCESS = 400
 """git keeps every tree it has parsed; a fresh process now and then keeps memory flat."""
