@@ -235,6 +235,15 @@ def test_the_landing_branch_checked_out_or_rewritten_or_moved(headway: Headway, 
     assert headway.status()["dispositions"]["picked"] == 2
 
 
+def test_a_landing_branch_that_is_another_name_for_trunk(headway: Headway) -> None:
+    fork = headway.pair.fork
+    headway.begin()
+    fork.git("symbolic-ref", "refs/heads/headway/sync", "refs/heads/main")
+    trunk = fork.head("main")
+    refused(headway("sync", "run"), 1, "headway/sync is only another name for refs/heads/main", "symbolic-ref -d")
+    assert fork.head("main") == trunk
+
+
 def test_picks_that_go_with_a_deleted_landing_branch_are_made_again(headway: Headway) -> None:
     fork, upstream = headway.pair.fork, headway.pair.upstream
     headway.begin()

@@ -304,6 +304,12 @@ def _refuse_unready(session: Session) -> None:
             f"{config.source} has no [l1] section, so nothing could show a landing to be green.",
             'Add `[l1]` with `test = "…"`.',
         )
+    alias = session.fork.git.run("symbolic-ref", "--quiet", f"refs/heads/{config.landing.branch}", ok=None)
+    if alias.code == 0:
+        raise HeadwayError(
+            f"The landing branch {config.landing.branch} is only another name for {alias.text}, which would be moved.",
+            f"Remove it with `git symbolic-ref -d refs/heads/{config.landing.branch}`.",
+        )
     where = session.room.landing.checked_out_at(config.landing.branch)
     if where is not None:
         raise HeadwayError(
