@@ -110,6 +110,14 @@ def test_a_plan_is_read_from_its_cache_until_something_moves(tmp_path: Path) -> 
     assert len(headway.ok("sync", "plan", "--json").json["pending"]) == 2
 
 
+def test_a_plan_that_quotes_a_secret_is_not_kept(tmp_path: Path) -> None:
+    headway = new_fork(tmp_path)
+    headway.begin(policy="")
+    headway.pair.upstream.commit("use ghp_0123456789abcdefghijklmnopqrstuvwxyz", {"a.py": "x = 1\n"})
+    assert len(headway.ok("sync", "plan", "--json").json["pending"]) == 1
+    assert not list(headway.pair.fork.path.rglob("plan-cache.json"))
+
+
 def test_a_needed_change_draws_the_needing_one_into_its_chain(tmp_path: Path) -> None:
     headway = new_fork(tmp_path, {f"f{n}.py": CODE for n in range(6)})
     headway.begin(policy="")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headway import __version__
 from headway.adapters.git_patches import GitPatches
+from headway.adapters.masking import Masker
 from headway.core.names import Sha
 from headway.core.ports.git import Conflicted, SourceUnreachable
 from headway.sync.accounting import Ledger
@@ -88,8 +89,15 @@ class PlanCache:
             return None
 
     def write(self, rows: Sequence[PlanRow]) -> None:
-        """Keep it; a state folder that cannot be written to (a read-only look) is no reason to fail."""
+        """Keep it; a state folder that cannot be written to (a read-only look) is no reason to fail.
+
+        A plan that quotes a secret (subjects are upstream's words) is not kept: the cache would be the only place in
+        the state folder that has it, and masked it would read otherwise the second time.
+        """
+        text = json.dumps({"key": self._key, "rows": [row.to_json() for row in rows]})
+        if Masker.from_environment(real_world().env).mask(text.encode()) != text.encode():
+            return
         partial = self._path.with_name(f"{NAME}.{os.getpid()}")
         with contextlib.suppress(OSError):
-            partial.write_text(json.dumps({"key": self._key, "rows": [row.to_json() for row in rows]}))
+            partial.write_text(text)
             partial.replace(self._path)
