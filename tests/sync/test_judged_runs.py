@@ -66,3 +66,20 @@ def test_a_file_that_the_fork_deleted_is_a_conflict_with_its_kind(tmp_path: Path
     assert headway.answer(change) == "deferred(conflict)"
     (hunk,) = headway.evidence(change)["resolution"]
     assert hunk["why"] == "a deleted by us conflict has no hunks to resolve"
+
+
+def test_a_conflict_that_the_fork_once_resolved_by_hand_is_resolved_so_again(tmp_path: Path) -> None:
+    """Taken by hand, backed out, and now asked for again: `run` knows what the fork's people made of it."""
+    base = "def limit():\n    return 10\n"
+    headway = begun(tmp_path, {"core.py": base})
+    change = headway.pair.upstream.commit("limit", {"core.py": base.replace("10", "upstreams(30)")})
+    fork = headway.pair.fork
+    fork.git("fetch", "--quiet", "origin")
+    own = base.replace("10", "own(20)")
+    fork.commit("fork: own limit", {"core.py": own})
+    by_hand = fork.commit(f"take {change}", {"core.py": base.replace("10", "own(upstreams(30))")})
+    fork.commit(f'Revert "take {change}"\n\nThis reverts commit {by_hand}.', {"core.py": own})
+    headway.ok("sync", "run")
+    assert headway.answer(change) == "picked(landed)"
+    assert picture(headway.pair)[-1].endswith("Resolved-By: recorded")
+    assert fork.read("core.py", "headway/sync") == "def limit():\n    return own(upstreams(30))"

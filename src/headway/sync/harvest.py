@@ -3,6 +3,7 @@
 Only picks that touch the file at hand are looked into, newest first, and each at most once in a process.
 """
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,7 +11,7 @@ from headway.core.errors import HeadwayError
 from headway.core.names import Sha
 from headway.core.ports.git import Commit, Conflicted, History, TrialMerges
 from headway.sync.conflict import ConflictedFile, Hunk, lines_of
-from headway.sync.history import reverts_in
+from headway.sync.history import Range, reverts_in
 from headway.sync.judgement import conflicted_files
 from headway.sync.resolvers.ladder import Lines, Recorded
 from headway.sync.resolvers.recorded import learn
@@ -74,6 +75,26 @@ class Harvest:
                 if hunk.index in answers and (one := learn(hunk, answers[hunk.index], commit)) is not None:
                     found.append(one)
         return found
+
+
+class Past:
+    """The picks that the fork's line up to `tip` names, found when first asked for."""
+
+    def __init__(self, merges: TrialMerges, history: History, line: Range, tip: Sha) -> None:
+        self._harvest = Harvest(merges, history)
+        self._history = history
+        self._line = line
+        self._tip = tip
+
+    @functools.cached_property
+    def picks(self) -> tuple[Pick, ...]:
+        """Newest first."""
+        fork = self._history.commits([self._tip, f"^{self._line.base}"], first_parent=True)
+        return picks_named(fork, frozenset(self._line.shas))
+
+    def recorded(self, paths: frozenset[str]) -> Callable[[str], Sequence[Recorded]]:
+        """A look-up by conflict key over the picks that touch one of `paths`."""
+        return lambda key: self._harvest.recorded(self.picks, paths)(key)
 
 
 def answers_in(file: ConflictedFile, landed: str) -> Mapping[int, Lines]:

@@ -255,7 +255,9 @@ class Steps:
     def _triage_of(self, ledger: Ledger) -> Triage:
         if self._triage is None or self._triage.line.head != ledger.head:
             room = self.room
-            self._triage = Triage.of(room.history, room.merges, room.trees, room.config, self._line(ledger))
+            self._triage = Triage.of(
+                room.history, room.merges, room.trees, room.config, self._line(ledger), self._trunk()
+            )
         return self._triage
 
     def _line(self, ledger: Ledger) -> Range:

@@ -27,10 +27,11 @@ from headway.core.ports.git import (
 )
 from headway.core.ports.trees import Trees
 from headway.core.reasons import Reason
+from headway.sync.harvest import Past
 from headway.sync.history import Range, revert_candidates
 from headway.sync.judgement import Bench, judge_trial, provenance
 from headway.sync.presence import proof_of_presence
-from headway.sync.surroundings import surroundings
+from headway.sync.surroundings import nothing_recorded, surroundings
 
 SHOWN_CONFLICT_BYTES = 64 << 10
 """How much of each conflicted file, with its markers, is kept as evidence."""
@@ -74,13 +75,18 @@ class Triage:
     commits: Mapping[Sha, Commit] = field(default_factory=dict)
     effects: Mapping[Sha, tuple[PathChange, ...]] = field(default_factory=dict)
     reverts: Mapping[Sha, tuple[Sha, ...]] = field(default_factory=dict)
+    past: Past | None = None
+    """The fork's own earlier resolutions; read when a conflict first asks."""
 
     @classmethod
-    def of(cls, history: History, merges: TrialMerges, trees: Trees, config: Config, line: Range) -> "Triage":
-        """Reads the whole range once: messages, effects, who says that it reverts whom."""
+    def of(
+        cls, history: History, merges: TrialMerges, trees: Trees, config: Config, line: Range, tip: Sha | None = None
+    ) -> "Triage":
+        """Reads the whole range once: messages, effects, who says that it reverts whom. `tip`: the fork's own line."""
         commits = {commit.sha: commit for commit in line.commits}
         reverts = revert_candidates(line.commits)
-        return cls(history, merges, trees, config, line, commits, history.effects(line.shas), reverts)
+        past = Past(merges, history, line, tip) if tip is not None else None
+        return cls(history, merges, trees, config, line, commits, history.effects(line.shas), reverts, past)
 
     def assess(
         self, change: Sha, onto: str, *, pending: frozenset[Sha], absent: frozenset[Sha] = frozenset(), forced: bool
@@ -113,7 +119,9 @@ class Triage:
     def _surveyed(self, change: Sha, onto: str, trial: Clean | Conflicted) -> Assessment:
         """The ladder where git has a conflict, and the rails over whatever came out, git's clean merges too."""
         bench = Bench(self.merges, self.history, self.trees, self.config.invariant)
-        look = surroundings(self.merges, self.trees, change, lambda: self.line.base)
+        paths = frozenset(one.path for one in self.effects[change])
+        recorded = nothing_recorded if self.past is None else self.past.recorded(paths)
+        look = surroundings(self.merges, self.trees, change, lambda: self.line.base, recorded)
         judged = judge_trial(change, onto, trial, bench, look)
         facts: dict[str, Any] = {"onto": onto, "result": "clean"}
         if isinstance(trial, Conflicted):

@@ -56,7 +56,7 @@ def _planned(
     session: Session, line: Range, ledger: Ledger, tip: Sha, limit: int, tell: Callable[[int], None]
 ) -> tuple[PlanRow, ...]:
     room = session.room
-    triage = Triage.of(room.history, room.merges, room.trees, session.found.config, line)
+    triage = Triage.of(room.history, room.merges, room.trees, session.found.config, line, tip)
     found = []
     for one in forecasts(triage, ledger, tip, limit=limit):
         found.append(one)
