@@ -186,6 +186,17 @@ def test_a_vandalised_clone_is_rebuilt(fork: Repo, tmp_path: Path) -> None:
         assert left == [".git", "README", "engine"] and (checkout.path / "engine/a.py").read_text() == "A = 1\n"
 
 
+def test_locked_folders_and_files_of_one_use_are_open_to_the_next(fork: Repo, tmp_path: Path) -> None:
+    clones, commit = GitClones(tmp_path / "pool"), fork.commit("more", {"engine/b.py": "B = 1\n"})
+    with clones.checkout(CloneRequest(fork.path, commit)) as checkout:
+        (checkout.path / "engine/a.py").chmod(0o000)
+        (checkout.path / "engine").chmod(0o500)
+        checkout.path.chmod(0o555)
+    with clones.checkout(CloneRequest(fork.path, commit)) as checkout:
+        for place, least in ((".", 0o700), ("engine", 0o700), ("engine/a.py", 0o600)):
+            assert stat.S_IMODE((checkout.path / place).stat().st_mode) & least == least, place
+
+
 def test_a_git_folder_replaced_by_a_link_is_removed_and_not_followed(fork: Repo, tmp_path: Path) -> None:
     clones, precious = GitClones(tmp_path / "pool"), tmp_path / "precious"
     precious.mkdir()

@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -106,6 +107,7 @@ def _reset(slot: _Slot, places: OwnerPlaces, request: CloneRequest) -> None:
         slot.tree.mkdir(parents=True, exist_ok=True)
         init = ("git", "init", "--quiet", "--bare", "--template=", f"--object-format={places.object_format}")
         processes.run((*init, str(slot.git)), set_env=_NO_OTHER_CONFIG)
+    _give_back_modes(slot.tree)
     _remove(slot.tree / ".git")
     _borrow(slot.git, places, request)
     # a lock left by a kill would stop every later checkout; the slot's own lock says that nobody is at work
@@ -115,6 +117,18 @@ def _reset(slot: _Slot, places: OwnerPlaces, request: CloneRequest) -> None:
     _plant(slot, places, request)
     for path, content in request.overlay.items():
         (slot.tree / path).write_bytes(content)
+
+
+def _give_back_modes(tree: Path) -> None:
+    """Undo a suite's `chmod`: git looks at no folder's mode, so one locked folder would fail every later change."""
+    tree.chmod(tree.stat().st_mode | stat.S_IRWXU)
+    for folder, folders, files in os.walk(tree):
+        for names, least in ((folders, stat.S_IRWXU), (files, stat.S_IRUSR | stat.S_IWUSR)):
+            for name in names:
+                path = Path(folder, name)
+                mode = path.lstat().st_mode
+                if not stat.S_ISLNK(mode) and mode & least != least:
+                    path.chmod(stat.S_IMODE(mode) | least)
 
 
 def _borrow(git_folder: Path, places: OwnerPlaces, request: CloneRequest) -> None:
