@@ -31,9 +31,10 @@ class Ran:
 
     @property
     def complaint(self) -> str:
-        """The last line of stderr: usually the whole story in git."""
+        """git's first `fatal:` line, else the last line of stderr. After `fatal:` git may go on with common advice."""
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else f"exit {self.code} without a word"
+        fatal = next((line for line in lines if line.startswith("fatal: ")), "").rstrip(".")
+        return fatal or lines[-1] if lines else f"exit {self.code} without a word"
 
 
 class ProcessFailed(HeadwayError):

@@ -45,7 +45,7 @@ def upstream_range(history: History, base: Sha, head: Sha, known: Sequence[Sha])
             raise Rewritten(
                 f"Upstream was rewritten: change {change[:12]}, seen before, is not at its place on the line to "
                 f"{head[:12]}.",
-                "Ask upstream's people; if the rewrite is meant, start a new ledger with `headway init --again`.",
+                "Ask upstream's people; if it is meant, begin anew: name `[fork] id` otherwise, then `headway init`.",
             )
     return line
 

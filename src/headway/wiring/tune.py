@@ -284,7 +284,7 @@ def evaluate(task_name: str, file: Path, state: Path | None) -> Evaluation:
     """One candidate through the campaign's own gates: checked on every case, measured, compared with nobody."""
     task = find_task(task_name)
     try:
-        source = file.read_text("utf-8")
+        source = file.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as wrong:
         raise HeadwayError(f"The candidate {file} cannot be read: {wrong}.") from wrong
     if len(source.encode()) > task.source_bytes:
