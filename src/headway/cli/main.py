@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "headway.cli.tune:app",
         "Make something measurably faster, with agents that propose and gates that decide.",
     ),
+    "mcp": ("headway.cli.mcp:app", "Let any coding agent drive a campaign, over the Model Context Protocol."),
     "worker": ("headway.cli.worker:app", "Judge kernel candidates from a spool folder, or pack the worker."),
     "doctor": ("headway.cli.doctor:app", "Say what this machine can do, and what to install."),
 }

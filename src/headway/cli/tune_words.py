@@ -52,6 +52,8 @@ def end_lines(state: Campaign, folder: str) -> Iterator[str]:
         yield f"ended: {end.state.replace('_', ' ')}" + (f" ({end.limit})" if end.limit else "")
     elif state.paused:
         yield "paused; `headway tune resume` goes on"
+    elif state.needed.agent == "outside":
+        yield "waiting: nothing was submitted that is not decided; `headway mcp` takes submissions"
     best = state.incumbent
     if best is not None and isinstance(best.outcome, Ranked):
         speed = best.outcome.speed

@@ -64,6 +64,27 @@ class AgentChosen:
 
 
 @dataclass(frozen=True, slots=True)
+class Submitted:
+    """A candidate from outside, in `submissions/campaign/<id>`; its version there is its number."""
+
+    TYPE: ClassVar[str] = "tune.submitted.v1"
+    key: str
+    """The submitter's own: the same key is the same submission."""
+    source: BlobId
+    hypothesis: BlobId
+    parent: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionTaken:
+    """The agent call `call` was answered with submission `submission`, in the same append as what came of it."""
+
+    TYPE: ClassVar[str] = "tune.taken.v1"
+    call: int
+    submission: int
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetSet:
     """What the campaign may use in all, counted from its beginning; None is no limit. The newest one holds."""
 
@@ -319,6 +340,8 @@ TuneEvent = (
     GoalPinned
     | CampaignSet
     | AgentChosen
+    | Submitted
+    | SubmissionTaken
     | BudgetSet
     | BaselineMeasured
     | ContextShown

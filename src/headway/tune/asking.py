@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from headway.core.events import Event
 from headway.core.events_core import IntentNamed
-from headway.core.events_tune import AgentTrouble, ContextShown, NothingProposed, Proposed
+from headway.core.events_tune import AgentTrouble, ContextShown, NothingProposed, Proposed, SubmissionTaken
 from headway.core.journey import Act, Facts, Settled
 from headway.core.names import BlobId, EffectKey, StreamId
 from headway.core.ports.agent import Agent, AgentLimits, NoProposal, Proposal, Request
@@ -67,7 +67,9 @@ class Asking:
         desk = LedgerDesk(campaign, call, self.renderer.texts, self.blobs)
         answer = self.agent.propose(self.request(campaign, intent, desk))
         troubles = [AgentTrouble(call, i.kind, self._put(i.detail), i.waited_seconds) for i in answer.incidents]
-        facts = (self._shown(campaign, intent), *desk.asked, *troubles, self._fact(campaign, call, answer))
+        origin = answer.origin if isinstance(answer, Proposal) else 0
+        taken = [SubmissionTaken(call, origin)] if origin else []
+        facts = (self._shown(campaign, intent), *desk.asked, *troubles, *taken, self._fact(campaign, call, answer))
         return {self.home: facts}
 
     def request(self, campaign: Campaign, intent: IntentNamed, desk: LedgerDesk) -> Request:
@@ -88,6 +90,7 @@ class Asking:
             facts={
                 "call": intent.args["call"],
                 "turn": str(int(intent.args["call"]) - campaign.agent_from),
+                "taken": str(campaign.taken),
                 "seed": str(campaign.needed.seed),
                 "trials": json.dumps(trials(campaign)),
                 "parent": "" if best is None else f"A{best.id}",

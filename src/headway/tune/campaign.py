@@ -128,6 +128,8 @@ class Loop:
     clock: Clock
     fingerprint: Callable[[], Digest] | None = None
     """The digest of the task's folder as it is now; None: nobody can change it."""
+    waits: Callable[[Campaign], bool] = lambda _: True
+    """Whether the agent has something to say; where not, the loop ends here and goes on when it is run again."""
 
     def run(self, watch: Callable[[Campaign], None] = lambda _: None) -> Campaign:
         """Go on until it ends or is paused. `watch` sees every state on the way. Settles what a kill left open.
@@ -154,7 +156,9 @@ class Loop:
                 return attempts.stage(state)
             if (end := why_end(state, self.task)) is not None:
                 return Decide("end", lambda _: {home: (end,)})
-            return evaluate if needs_baseline(state) else ask
+            if needs_baseline(state):
+                return evaluate
+            return ask if self.waits(state) else None
 
         def until(state: Campaign) -> bool:
             watch(state)

@@ -48,14 +48,16 @@ class LedgerDesk:
         if question == "recall":
             return recall(self._campaign, subject, self._texts)
         if question == "profile":
-            return self._profile(subject)
+            return profile_of(self._campaign, subject, self._texts)
         raise HeadwayError(f"There is no question {question[:40]!r}.", f"Ask one of: {', '.join(self.questions())}.")
 
-    def _profile(self, subject: str) -> str:
-        number = subject.removeprefix("A")
-        if number.isdigit() and 1 <= int(number) <= len(self._campaign.attempts):
-            outcome = self._campaign.attempts[int(number) - 1].outcome
-            if isinstance(outcome, Ranked) and outcome.profile is not None:
-                return self._texts(outcome.profile)
-            raise HeadwayError(f"Attempt {subject} has no profile.")
-        raise HeadwayError(f"The campaign has no attempt {subject[:40]!r}.")
+
+def profile_of(campaign: Campaign, subject: str, texts: Texts) -> str:
+    """The stored profile of attempt `subject` (A7). Raises HeadwayError if there is none."""
+    number = subject.removeprefix("A")
+    if number.isdigit() and 1 <= int(number) <= len(campaign.attempts):
+        outcome = campaign.attempts[int(number) - 1].outcome
+        if isinstance(outcome, Ranked) and outcome.profile is not None:
+            return texts(outcome.profile)
+        raise HeadwayError(f"Attempt {subject} has no profile.")
+    raise HeadwayError(f"The campaign has no attempt {subject[:40]!r}.")

@@ -26,6 +26,7 @@ from headway.core.events_tune import (
     NothingProposed,
     PromotionDecided,
     Proposed,
+    SubmissionTaken,
 )
 from headway.tune.state import (
     BASELINE,
@@ -89,6 +90,11 @@ def _(event: AgentChosen, state: Campaign) -> Campaign:
         exhausted=False,
         hopeless_agent=False,
     )
+
+
+@_on.register
+def _(event: SubmissionTaken, state: Campaign) -> Campaign:
+    return changed(state, taken=event.submission)
 
 
 @_on.register

@@ -181,6 +181,8 @@ class Campaign:
     """Agent calls in a row that were declined."""
     hopeless_agent: bool = False
     """The agent said that asking again cannot help."""
+    taken: int = 0
+    """The newest submission from outside that was taken up."""
     squeezes: int = 0
     """How often a provider said that a context was too long."""
     undecided: int = 0

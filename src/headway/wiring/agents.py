@@ -12,14 +12,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from headway.adapters.clocks import SystemClock
 from headway.adapters.command_agent import SEEN, CommandAgent, CommandLine
 from headway.adapters.local_executor import LocalExecutor
 from headway.adapters.masking import Masker
+from headway.adapters.memory_blobs import MemoryBlobs
+from headway.adapters.memory_log import MemoryLog
 from headway.adapters.model_agent import ModelAgent
+from headway.adapters.outside_agent import OutsideAgent
 from headway.adapters.script_agent import ScriptAgent
 from headway.adapters.search_agent import SearchAgent
 from headway.core.errors import HeadwayError
+from headway.core.names import StreamId
 from headway.core.ports.agent import Agent
+from headway.core.ports.blobs import BlobStore
+from headway.core.ports.log import EventLog
 from headway.core.task import Task
 
 Args = Mapping[str, str]
@@ -38,23 +45,32 @@ class AgentOptions:
     seconds: float | None = None
 
 
-def _search(task: Task, _: Args) -> Agent:
+@dataclass(frozen=True)
+class Records:
+    """Where the outside agent finds what was submitted."""
+
+    log: EventLog
+    blobs: BlobStore
+    home: StreamId
+
+
+def _search(task: Task, _: Args, __: Records) -> Agent:
     return SearchAgent(task)
 
 
-def _script(task: Task, args: Args) -> Agent:
+def _script(task: Task, args: Args, _: Records) -> Agent:
     if "script" not in args:
         raise HeadwayError("The agent `script` replays a file, and none was given.", "Add --script FILE.")
     return ScriptAgent.from_file(task, Path(args["script"]))
 
 
-def _model(_: Task, args: Args) -> Agent:
+def _model(_: Task, args: Args, __: Records) -> Agent:
     if "model" not in args:
         raise HeadwayError("The agent `model` was given no model.", "Add --model provider:name.")
     return ModelAgent(args["model"], base_url=args.get("base_url"))
 
 
-def _command(_: Task, args: Args) -> Agent:
+def _command(_: Task, args: Args, __: Records) -> Agent:
     argv = _argv(args.get("command", ""))
     names = tuple(filter(None, args.get("env", "").split(",")))
     absent = next((name for name in names if name not in os.environ), None)
@@ -63,11 +79,16 @@ def _command(_: Task, args: Args) -> Agent:
     return CommandAgent(CommandLine(argv, (*SEEN, *names)), LocalExecutor())
 
 
-AGENTS: dict[str, Callable[[Task, Args], Agent]] = {
+def _outside(_: Task, __: Args, records: Records) -> Agent:
+    return OutsideAgent(records.log, records.blobs, records.home)
+
+
+AGENTS: dict[str, Callable[[Task, Args, Records], Agent]] = {
     "search": _search,
     "script": _script,
     "model": _model,
     "command": _command,
+    "outside": _outside,
 }
 """Who may propose."""
 
@@ -76,6 +97,7 @@ OWN_OPTIONS: dict[str, frozenset[str]] = {
     "script": frozenset({"script"}),
     "model": frozenset({"model", "base_url"}),
     "command": frozenset({"command", "env"}),
+    "outside": frozenset(),
 }
 """The recorded options of each agent, beside `seconds`, which each has."""
 
@@ -120,14 +142,14 @@ def agent_args(options: AgentOptions) -> dict[str, str]:
 
 
 @contextmanager
-def opened_agent(task: Task, name: str, args: Args) -> Iterator[Agent]:
+def opened_agent(task: Task, name: str, args: Args, records: Records) -> Iterator[Agent]:
     """The agent of that name, closed at the end.
 
     Raises HeadwayError for an unknown one, a bad script, a missing key, an unknown provider or an absent program.
     """
     if name not in AGENTS:
         raise HeadwayError(f"There is no agent {name!r}.", f"Choose one of: {', '.join(AGENTS)}.")
-    agent = AGENTS[name](task, args)
+    agent = AGENTS[name](task, args, records)
     try:
         yield agent
     finally:
@@ -137,7 +159,8 @@ def opened_agent(task: Task, name: str, args: Args) -> Iterator[Agent]:
 
 def check_agent(task: Task, name: str, args: Args) -> None:
     """Make the agent and let it go: everything that can be wrong is said before a campaign exists."""
-    with opened_agent(task, name, args):
+    nowhere = Records(MemoryLog(SystemClock()), MemoryBlobs(), StreamId(""))
+    with opened_agent(task, name, args, nowhere):
         pass
 
 

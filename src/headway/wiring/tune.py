@@ -14,6 +14,7 @@ from typing import Any, Literal
 from headway.adapters.clocks import SystemClock
 from headway.adapters.local_worker import LocalWorker
 from headway.adapters.locks import LockHeld
+from headway.adapters.outside_agent import OutsideAgent
 from headway.adapters.script_agent import ScriptAgent, Scripted
 from headway.adapters.state_place import named_state
 from headway.adapters.task_files import load_task, task_digest
@@ -29,7 +30,7 @@ from headway.tune.context import DEFAULT_BUDGET
 from headway.tune.evidence import machine_refusal, text_of
 from headway.tune.scoreboard import scoreboard
 from headway.tune.state import Attempt, Campaign, Refusal
-from headway.wiring.agents import AgentOptions, agent_args, check_agent, opened_agent
+from headway.wiring.agents import AgentOptions, Records, agent_args, check_agent, opened_agent
 from headway.wiring.state import State, open_state
 
 TASKS = Path(__file__).parents[1] / "tasks"
@@ -170,14 +171,16 @@ def _in_state(state: Path, name: str | None) -> Place:
     return Place(folder, state, campaign_id)
 
 
-def drive(place: Place, watch: Callable[[Campaign], None]) -> Campaign:
-    """Run the campaign as far as it goes, and leave its best candidate in its folder."""
+def drive(place: Place, watch: Callable[[Campaign], None], lent: LocalWorker | None = None) -> Campaign:
+    """Run the campaign as far as it goes, and leave its best candidate in its folder. A `lent` worker stays open."""
     with open_state(place.state) as opened, opened.lock():
         now = campaigns.read(opened.log, place.id).needed
         task = load_task(Path(now.task_dir))
-        worker = LocalWorker(place.state / "worker", failpoints=opened.failpoints)
+        worker = lent or LocalWorker(place.state / "worker", failpoints=opened.failpoints)
+        records = Records(opened.log, opened.blobs, campaigns.home_of(place.id))
         try:
-            with opened_agent(task, now.agent, now.agent_args) as agent:
+            with opened_agent(task, now.agent, now.agent_args, records) as agent:
+                outside = agent if isinstance(agent, OutsideAgent) else None
                 loop = campaigns.Loop(
                     place.id,
                     task,
@@ -187,10 +190,12 @@ def drive(place: Place, watch: Callable[[Campaign], None]) -> Campaign:
                     worker,
                     SystemClock(),
                     lambda: task_digest(task.folder),
+                    lambda state: outside is None or outside.waits(state.taken),
                 )
                 state = loop.run(watch)
         finally:
-            worker.close()
+            if lent is None:
+                worker.close()
         leave_best(place, opened, task, state)
         raise_trouble(opened, task, state)
         return state

@@ -75,6 +75,8 @@ class Proposal:
     incidents: tuple[Incident, ...] = ()
     knobs: Mapping[str, int | str] = field(default_factory=dict)
     """Values of the task's declared knobs that `files` were made from; empty where no template was used."""
+    origin: int = 0
+    """Number of the durable submission that this is; 0 where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,34 @@
+"""The `outside` agent: whoever submits candidates over MCP. It answers with the oldest submission not yet taken."""
+
+from headway.core.names import StreamId
+from headway.core.ports.agent import NoProposal, Proposal, Request
+from headway.core.ports.blobs import BlobStore
+from headway.core.ports.log import EventLog
+from headway.core.submissions import submissions_of, submitted
+
+
+class OutsideAgent:
+    """Holds nothing: what was taken stands in the campaign's log, and each request says how far that is."""
+
+    name = "outside"
+
+    def __init__(self, log: EventLog, blobs: BlobStore, home: StreamId) -> None:
+        self._log = log
+        self._blobs = blobs
+        self._home = home
+
+    def waits(self, taken: int) -> bool:
+        """Whether there is a submission above `taken`; the loop asks only then."""
+        stream = submissions_of(self._home)
+        return self._log.heads(stream).get(stream, 0) > taken
+
+    def propose(self, request: Request) -> Proposal | NoProposal:
+        """The next submission, in its submitter's words."""
+        waiting = submitted(self._log, self._home, int(request.facts["taken"]))
+        if not waiting:
+            return NoProposal("declined", "Nobody submitted anything.")
+        said = waiting[0].said
+        (candidate,) = request.files
+        source = self._blobs.get(said.source).decode("utf-8", "surrogateescape")
+        hypothesis = self._blobs.get(said.hypothesis).decode("utf-8", "surrogateescape")
+        return Proposal({candidate: source}, hypothesis, said.parent, origin=waiting[0].number)
