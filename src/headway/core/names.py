@@ -9,7 +9,8 @@ TreeId = NewType("TreeId", str)
 """A full 40-digit tree id. Two changes with the same tree have the same effect."""
 
 StreamId = NewType("StreamId", str)
-"""`fork/<id>`, `change/<fork>/<sha>`, `campaign/<id>`, `validation/<id>`, `inbox/<home>`, `submissions/<home>` or `log/upkeep`."""
+"""`fork/<id>`, `change/<fork>/<sha>`, `campaign/<id>`, `validation/<id>`, `log/upkeep`, and beside a loop's home stream
+`inbox/<home>` and `submissions/<home>`."""
 
 BlobId = NewType("BlobId", str)
 """`sha256:<64 hex digits>` of the masked, uncompressed content."""

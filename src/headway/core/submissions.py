@@ -1,8 +1,8 @@
 """Candidates that come from outside, durable before anybody acts on them.
 
 A submission is an event in a stream of its own, beside the campaign's: no exclusive writer, so that nobody waits for
-the loop. The loop notes which one it took (`SubmissionTaken`) in the same append as what it made of it, so a submission is
-never lost and never counted twice, whichever side is killed when.
+the loop. The loop notes which one it took (`SubmissionTaken`) in the same append as what it made of it, so a submission
+is never lost and never counted twice, whichever side is killed when.
 """
 
 from dataclasses import dataclass
