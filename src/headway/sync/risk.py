@@ -1,8 +1,7 @@
 """How likely a pending change is to be trouble: a number between 0 and 1 with its reasons. Pure.
 
 The weights are a logistic fit on the triage windows of Meta's Triton fork (what its people picked and deferred), made
-and checked by `python -m benchmarks.triage`. They are one fork's record: `sync plan --calibration` shows how well they
-fit another.
+and checked by `python -m benchmarks.triage`. They are one fork's record; another fork's people may defer other things.
 """
 
 import itertools
