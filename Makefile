@@ -14,7 +14,7 @@ demo: $(BASE)
 	@$(BIN)/headway demo $(ARGS)
 
 test: $(DEV)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 check: $(DEV)
 	@$(BIN)/ruff check .
