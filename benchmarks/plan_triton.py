@@ -1,8 +1,7 @@
 """`headway sync plan` of N pending changes of the Triton history: cold, warm, memory, and the fork's object count.
 
-The repository must hold both sides (see `benchmarks/adopt_triton.py`). A fork is made of it (a shared clone whose trunk
-is Meta's at `--trunk`), its ledger is opened with the merge base N changes before `--upstream`, and the plan is asked for
-through the command line in fresh processes.
+The repository must hold both sides (see `benchmarks/adopt_triton.py`). A fork is made of it: one commit with the tree of
+`--trunk` on top of the change N before `--upstream`. The plan is asked for through the command line in fresh processes.
 
     python -m benchmarks.plan_triton --repo JOINED.git [--pending 250] [--json]
 """
@@ -72,7 +71,8 @@ def _fork(options: argparse.Namespace, folder: Path) -> Path:
 
 
 def _headway(fork: Path, *args: str) -> str:
-    ran = subprocess.run([sys.executable, "-m", "headway", *args], cwd=fork, capture_output=True, text=True, check=False)
+    argv = [sys.executable, "-m", "headway", *args]
+    ran = subprocess.run(argv, cwd=fork, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise SystemExit(f"headway {' '.join(args)}: {ran.stderr}")
     return ran.stdout
