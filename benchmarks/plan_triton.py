@@ -1,7 +1,7 @@
 """`headway sync plan` of N pending changes of the Triton history: cold, warm, memory, and the fork's object count.
 
-The repository must hold both sides (see `benchmarks/adopt_triton.py`). A fork is made of it: one commit with the tree of
-`--trunk` on top of the change N before `--upstream`. The plan is asked for through the command line in fresh processes.
+The repository must hold both sides (see `benchmarks/adopt_triton.py`). A fork is made of it: one commit with the tree
+of `--trunk` on the change N before `--upstream`. The plan is asked for through the command line in fresh processes.
 
     python -m benchmarks.plan_triton --repo JOINED.git [--pending 250] [--json]
 """
