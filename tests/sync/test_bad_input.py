@@ -56,6 +56,12 @@ def test_a_fork_without_init(headway: Headway) -> None:
     refused(headway("sync", "run"), 1, "not begun", "headway init")
 
 
+def test_a_path_with_a_line_break(headway: Headway) -> None:
+    fork = headway.pair.fork
+    moved = Repo(fork.path.rename(fork.path.with_name("two\nlines")), "F")
+    refused(Headway(Pair(headway.pair.upstream, moved))("sync", "status"), 1, "has a line break in it")
+
+
 def test_no_common_history(tmp_path: Path) -> None:
     stranger = new_repo(tmp_path / "stranger", "S")
     stranger.commit("other", {"x.txt": "x\n"})

@@ -43,6 +43,8 @@ def open_fork(path: Path) -> ForkRepository:
         raise HeadwayError(
             f"{path} is not a git repository ({ran.complaint}).", "Run headway in a checkout of the fork."
         )
+    if len(facts) != len(asked):
+        raise HeadwayError(f"The path {str(path.resolve())!r} has a line break in it.", "Give its folders other names.")
     _, shallow, common, top = facts
     if shallow == "true":
         raise HeadwayError(
