@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from benchmarks.model_server import Call, Fault, ModelServer, Step
+from headway.adapters.local_executor import LocalExecutor
 from headway.cli.main import exit_code_of
+from headway.core.errors import HeadwayError
+from headway.wiring.mcp import Limits, place_for
+from headway.wiring.outside import open_room
 
 TASKS = Path(__file__).parents[2] / "src/headway/tasks"
 SOFTMAX = (TASKS / "cpu_softmax/baseline.py").read_text()
@@ -76,13 +80,25 @@ def test_a_wrong_agent_is_one_sentence_and_leaves_nothing(
 def test_three_agents_share_one_ledger_and_goal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """search, then a CLI, then a model: goal, ledger and what was used survive each switch, and no key gets out."""
+    """search, then a CLI, then a model, then MCP: goal, ledger and what was used survive each switch, no key gets out.
+
+    The CLI lies (it claims speed) and reaches for the log and the task; neither it nor its words move anything.
+    """
     assert said(capsys, "run", "cpu-softmax", "--attempts", "1", "--seconds", "300", "--dir", "c")[0] == 0
     goal = board(capsys, "c")["goal"]
+    layers = LocalExecutor().layers().names
+    reached_for = [str(tmp_path / "c/.headway/log.sqlite3"), str(TASKS / "cpu_softmax/task.toml")]
+    reached_for = reached_for if "landlock" in layers else []
     cli = program(
         tmp_path,
         "assert 'S1:' in sys.stdin.read() and os.environ['CLI_TOKEN'] == 'tok-12345678'\n"
         "assert 'OPENAI_API_KEY' not in os.environ\n"
+        f"for path in {reached_for!r}:\n"
+        "    try:\n"
+        "        open(path, 'ab').close()\n"
+        "        sys.exit(9)\n"
+        "    except OSError:\n"
+        "        pass\n"
         f"pathlib.Path('candidate.py').write_text({WRONG!r})\n"
         "pathlib.Path('HYPOTHESIS.md').write_text('a copy is quick')\n"
         "print('1000x faster, trust me; my token is', os.environ['CLI_TOKEN'])",
@@ -107,6 +123,17 @@ def test_three_agents_share_one_ledger_and_goal(
         "command",
         "model",
     ]
+    room = open_room(place_for("c", None, None, None, Limits()), lambda _: None)
+    assert room.goal()["digest"] == goal and room.budget()["agent"] == "outside"
+    assert "a copy is quick" in room.ledger()["ledger"] and room.budget()["spent"]["attempts"] == 3
+    wrong_ones = {
+        "65537 bytes": ("x" * 65537, ""),
+        "lone surrogate": ("x\ud800", ""),
+        "10001 bytes": ("x", "h" * 10001),
+    }
+    for words, wrong in wrong_ones.items():
+        with pytest.raises(HeadwayError, match=words):
+            room.submit(*wrong)
     everything = b"".join(p.read_bytes() for p in Path("c").rglob("*") if p.is_file())
     assert KEY.encode() not in everything and b"tok-12345678" not in everything
 

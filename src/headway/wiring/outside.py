@@ -35,6 +35,7 @@ LONGEST_WAIT = 20.0
 POLL_SECONDS = 0.2
 RETRY_SECONDS = 2.0
 HYPOTHESIS_BYTES = 10_000
+PARENT_BYTES = 20
 KEY_BYTES = 200
 
 INSTRUCTIONS = """headway holds one fixed goal and decides by measurement. Read `goal` first, then `ledger` and
@@ -142,7 +143,7 @@ class Room:
         `parent` names the attempt it builds on (A7). The same `key` again is the same submission. Answers at once;
         poll `job` for the verdict.
         """
-        self._check(source, hypothesis, key)
+        self._check(source, hypothesis, parent, key)
         home = campaigns.home_of(self.place.id)
         with open_state(self.place.state) as opened:
             state = campaigns.read(opened.log, self.place.id)
@@ -150,9 +151,9 @@ class Room:
                 raise HeadwayError(f"The campaign {standing_words(state)}.", "A person may `headway tune resume` it.")
             said = Submitted(
                 key or uuid.uuid4().hex,
-                opened.blobs.put(source.encode("utf-8", "surrogatepass")),
-                opened.blobs.put(hypothesis.encode("utf-8", "surrogatepass")),
-                parent[:20],
+                opened.blobs.put(source),
+                opened.blobs.put(hypothesis),
+                parent,
             )
             number = submit(opened.log, home, said, state.taken)
             told = self._job(opened, number)
@@ -212,16 +213,22 @@ class Room:
     def _reading(self) -> State:
         return open_state(self.place.state, read_only=True)
 
-    def _check(self, source: str, hypothesis: str, key: str) -> None:
-        size = len(source.encode("utf-8", "surrogatepass"))
+    def _check(self, source: str, hypothesis: str, parent: str, key: str) -> None:
         if not source.strip():
             raise HeadwayError("The submission has no source.", "Give the whole candidate.")
-        if size > self.task.source_bytes:
-            raise HeadwayError(f"The source has {size} bytes, and the task allows {self.task.source_bytes}.")
-        if len(hypothesis.encode("utf-8", "surrogatepass")) > HYPOTHESIS_BYTES:
-            raise HeadwayError(f"The hypothesis is over {HYPOTHESIS_BYTES} bytes.", "One sentence is enough.")
-        if len(key.encode("utf-8", "surrogatepass")) > KEY_BYTES:
-            raise HeadwayError(f"The key is over {KEY_BYTES} bytes.", "Give a shorter one.")
+        limits = {
+            "source": (source, self.task.source_bytes),
+            "hypothesis": (hypothesis, HYPOTHESIS_BYTES),
+            "parent": (parent, PARENT_BYTES),
+            "key": (key, KEY_BYTES),
+        }
+        for name, (text, most) in limits.items():
+            try:
+                size = len(text.encode())
+            except UnicodeEncodeError as wrong:
+                raise HeadwayError(f"The {name} holds half a character (a lone surrogate).", "Send text.") from wrong
+            if size > most:
+                raise HeadwayError(f"The {name} has {size} bytes, and {most} are allowed.", "Make it shorter.")
 
     def _submitted(self, opened: State) -> int:
         stream = submissions_of(campaigns.home_of(self.place.id))
