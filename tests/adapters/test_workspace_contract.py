@@ -244,6 +244,12 @@ def test_whatever_only_the_owner_may_change_is_in_the_fingerprint(fork: Repo, tm
     assert len(before.differences(clones.fingerprint(fork.path))) == 1
 
 
+def test_an_owner_whose_path_is_no_utf_8(fork: Repo, tmp_path: Path) -> None:
+    owner = fork.path.rename(fork.path.with_name(os.fsdecode(b"caf\xe9")))
+    with GitClones(tmp_path / "pool").checkout(CloneRequest(owner, fork.made["base"])) as checkout:
+        assert (checkout.path / "engine/a.py").read_text() == "A = 1\n"
+
+
 def test_a_folder_that_git_does_not_know_is_named(tmp_path: Path) -> None:
     with pytest.raises(HeadwayError, match="is not a git repository"):
         GitClones(tmp_path / "pool").fingerprint(tmp_path)

@@ -135,7 +135,7 @@ def _borrow(git_folder: Path, places: OwnerPlaces, request: CloneRequest) -> Non
     info = git_folder / "objects" / "info"
     info.mkdir(parents=True, exist_ok=True)
     lenders = (places.objects, *request.extra_objects)
-    (info / "alternates").write_text("".join(f"{folder.resolve()}\n" for folder in lenders))
+    (info / "alternates").write_bytes(b"".join(os.fsencode(folder.resolve()) + b"\n" for folder in lenders))
     if (places.common / "shallow").exists():
         shutil.copyfile(places.common / "shallow", git_folder / "shallow")
 
