@@ -9,6 +9,7 @@ from typing import Any
 from headway.adapters.clocks import HandClock
 from headway.adapters.processes import run as git
 from headway.adapters.scripted_executor import Reply, ScriptedExecutor
+from headway.core.events_sync import RunEnded
 from headway.core.ports.executor import Command
 from headway.demo.recipe import UPSTREAM
 from headway.demo.repositories import build_pair
@@ -47,6 +48,8 @@ def world(place: Path) -> sync.World:
 def run(place: Path) -> None:
     """What a person would type after a crash: the same commands again."""
     fork, state = place / "fork", place / "state"
+    if ended(state):
+        return  # killed after its last record: another run would be another run
     config = fork / "headway.toml"
     if not config.exists() or POLICY not in config.read_text():
         answers = Answers(
@@ -55,6 +58,11 @@ def run(place: Path) -> None:
         sync.init(fork, answers, state, world(place))
         config.write_text(config.read_text() + POLICY)
     sync.run(fork, state, limit=0, world=world(place))
+
+
+def ended(state: Path) -> bool:
+    """Whether the log says that the run came to its end."""
+    return progress(state) > 0 and any(kind == RunEnded.TYPE for _, kind, _ in records(state))
 
 
 def picture(place: Path) -> dict[str, Any]:
