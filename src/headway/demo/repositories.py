@@ -1,6 +1,6 @@
 """Builds the demo's upstream and fork as real git repositories with pinned authors and dates."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,15 +21,18 @@ class Pair:
     shas: dict[str, Sha]
 
 
-def build_pair(folder: Path) -> Pair:
-    """Create `folder/upstream` and `folder/fork`. The same call gives the same commit ids on every machine."""
+def build_pair(folder: Path, changes: Sequence[Commit] = UPSTREAM) -> Pair:
+    """Create `folder/upstream` and `folder/fork`. The same call gives the same commit ids on every machine.
+
+    `changes` are upstream's since the fork point; the fork's own commits need `shift` among them.
+    """
     upstream, fork = folder / "upstream", folder / "fork"
     _init(upstream)
     shas = _commit_all(upstream, BASE, START, "Upstream Author", {})
     run(["git", "clone", "--quiet", "--no-hardlinks", str(upstream), str(fork)])
     run(["git", "remote", "rename", "origin", "upstream"], cwd=fork)
     _identify(fork, "Fork Owner")
-    shas |= _commit_all(upstream, UPSTREAM, START + timedelta(days=1), "Upstream Author", shas)
+    shas |= _commit_all(upstream, changes, START + timedelta(days=1), "Upstream Author", shas)
     _commit_all(fork, FORK, START + timedelta(days=2, hours=1), "Fork Owner", shas)
     # the fork's owner keeps its own side of the toolchain pin, as forks of compilers do
     run(["git", "config", "merge.ours.driver", "true"], cwd=fork)
