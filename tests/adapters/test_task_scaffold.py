@@ -49,9 +49,7 @@ def test_a_new_task_is_proven_by_the_real_judge_and_a_vacuous_one_refused(
     assert exit_code_of([*new, "copy", "--function", "f.py:same"]) == 0
     assert exit_code_of(["tune", "check", "copy"]) == 1
     words = capsys.readouterr().err
-    assert (
-        "The task copy fails its check (vacuous_task): Case main of copy is vacuous: a copy of x passes it." in words
-    )
+    assert "The task copy fails its check (vacuous_task): Case main of copy is vacuous: a copy of x passes it." in words
 
 
 @pytest.mark.parametrize(
