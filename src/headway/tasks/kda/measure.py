@@ -158,32 +158,40 @@ class _Side:
         self.process.wait(timeout=60)
 
 
-def _summary(samples: Sequence[float]) -> dict[str, Any]:
+def _interval(samples: Sequence[float]) -> tuple[float, float]:
+    """Order statistics around the median that cover it with at least 95 % (fewer than six samples: all of them)."""
     ordered = sorted(samples)
-    low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
-    return {"median_ms": statistics.median(ordered), "p5_ms": low, "p95_ms": high, "samples_ms": list(samples)}
+    k = max(0, int(len(ordered) / 2 - 0.98 * len(ordered) ** 0.5))
+    return ordered[k], ordered[-1 - k]
+
+
+def _summary(samples: Sequence[float]) -> dict[str, Any]:
+    low, high = _interval(samples)
+    return {"median_ms": statistics.median(samples), "low_ms": low, "high_ms": high, "samples_ms": list(samples)}
 
 
 def _compare(sides: Sequence[_Side], rounds: int, eager_calls: int) -> dict[str, Any]:
-    """ABBA rounds of four GPU samples a turn; the ratio of every round, and of eager medians."""
+    """ABBA rounds of four GPU samples a turn; the ratio of every round, on the GPU and eager."""
     gpu: dict[str, list[float]] = {side.name: [] for side in sides}
     eager: dict[str, list[float]] = {side.name: [] for side in sides}
-    ratios = []
+    ratios: dict[str, list[float]] = {"gpu_ratio": [], "eager_ratio": []}
     for _ in range(rounds):
         turn: dict[str, list[float]] = {side.name: [] for side in sides}
+        walls: dict[str, list[float]] = {side.name: [] for side in sides}
         for side in [*sides, *reversed(sides)]:
             turn[side.name] += side.ask("gpu", count=4)
-            eager[side.name].append(side.ask("eager", count=eager_calls))
-        for name, samples in turn.items():
-            gpu[name] += samples
+            walls[side.name].append(side.ask("eager", count=eager_calls))
+        for name in turn:
+            gpu[name] += turn[name]
+            eager[name] += walls[name]
         if len(sides) == 2:
-            ratios.append(statistics.median(turn[sides[1].name]) / statistics.median(turn[sides[0].name]))
-    result: dict[str, Any] = {
-        name: {"gpu": _summary(gpu[name]), "eager_median_ms": statistics.median(eager[name])} for name in gpu
-    }
-    if ratios:
-        result["gpu_ratio"] = {"median": statistics.median(ratios), "min": min(ratios), "max": max(ratios)}
-        result["eager_ratio"] = result[sides[1].name]["eager_median_ms"] / result[sides[0].name]["eager_median_ms"]
+            for kind, samples in (("gpu_ratio", turn), ("eager_ratio", walls)):
+                ours, theirs = (statistics.median(samples[side.name]) for side in sides)
+                ratios[kind].append(theirs / ours)
+    result: dict[str, Any] = {name: {"gpu": _summary(gpu[name]), "eager": _summary(eager[name])} for name in gpu}
+    for kind, found in ratios.items():
+        if found:
+            result[kind] = {"median": statistics.median(found), "min": min(found), "max": max(found)}
     return result
 
 
@@ -213,7 +221,7 @@ def main() -> None:
     sides = [_Side(name) for name in ("headway", options.against) if name in SIDES]
     versions = {side.name: side.ask("versions") for side in sides}
     result: dict[str, Any] = {
-        "schema": "headway.kda-measurement/1",
+        "schema": "headway.kda-measurement/2",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "versions": versions,
@@ -228,8 +236,10 @@ def main() -> None:
             row = {"shape": shape, "regime": regime, "raw": options.raw, **_compare(sides, options.rounds, 10)}
             result["rows"].append(row)
             shown = [f"{s.name} {row[s.name]['gpu']['median_ms']:.4f} ms" for s in sides]
-            shown += [f"eager {row[s.name]['eager_median_ms']:.4f}" for s in sides]
-            shown += [f"{row['gpu_ratio']['median']:.3f}x" for _ in range("gpu_ratio" in row)]
+            shown += [f"eager {row[s.name]['eager']['median_ms']:.4f}" for s in sides]
+            if "gpu_ratio" in row:
+                shown.append("{min:.3f}-{max:.3f}x".format(**row["gpu_ratio"]))
+                shown.append("eager {min:.3f}-{max:.3f}x".format(**row["eager_ratio"]))
             sys.stdout.write(f"{text} {regime}{' raw' * options.raw}: {', '.join(shown)}\n")
             sys.stdout.flush()
             if options.out:
