@@ -11,9 +11,12 @@ Call = Callable[[int], Any]  # which of the rotated inputs -> output
 
 def torch_prefill(inputs: list[Any], causal: bool, compiled: bool) -> Call:
     """Matmul, float32 softmax, matmul; or `torch.compile` of that, its pattern matcher off."""
+    import torch
+
     from headway.tasks.mla.prefill import default_scale
     from headway.tasks.mla.reference import torch_compiled, torch_fp32_softmax
 
+    torch.compiler.reset()  # else the second case is compiled for dynamic shapes
     run = torch_compiled() if compiled else torch_fp32_softmax
     scale = default_scale(inputs[0][0].shape[-1])
     return lambda i: run(*inputs[i % len(inputs)], scale, causal)
