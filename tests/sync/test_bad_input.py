@@ -295,7 +295,7 @@ def test_no_l1_no_landing(headway: Headway) -> None:
 
 def test_an_l1_command_that_does_not_exist(headway: Headway) -> None:
     headway.begin(l1='[l1]\ntest = "no-such-program --all"\n')
-    refused(headway("sync", "run"), 4, "could_not_run(no_command)", "no-such-program")
+    refused(headway("sync", "run"), 1, "no_command", "no-such-program")
     assert headway.answer(headway.pair.upstream.made["one"]) == "pending"
     assert headway.pair.fork.git("for-each-ref", "refs/heads/headway") == ""
 

@@ -1,4 +1,4 @@
-"""The program's front door: finds the verb group, turns every ending into the right exit code.
+"""The command line: finds the verb group, turns every ending into the right exit code.
 
 0 done and accepted, 1 refused or user error (one sentence), 2 usage, 3 bug (log file named), 4 could not run,
 130 interrupted. Verb groups are imported only when asked for, so `--help` stays fast.
@@ -74,11 +74,6 @@ def _root(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
     pass
-
-
-def main(argv: list[str] | None = None) -> None:
-    """Run one command line and exit with its code."""
-    sys.exit(exit_code_of(sys.argv[1:] if argv is None else argv))
 
 
 def exit_code_of(argv: list[str]) -> int:

@@ -316,6 +316,8 @@ def _concerns_the_fork(answer: L1Answer) -> str | None:
     """`refused` or `could_not_run` where L1's answer says nothing about this change, so that the run must stop."""
     verdict, base = answer.verdict, answer.base
     if isinstance(verdict, NotDecided):
+        if verdict.reason is Reason.NO_COMMAND:
+            return "refused"  # what the owner wrote names a program that is not there: his to mend, as in `validate`
         # a step that fails on the change and not on its base is the change's doing, whatever its name
         return None if base is not None and base.green and verdict.reason is Reason.SETUP_FAILED else "could_not_run"
     if isinstance(verdict, Refused) and verdict.reason in (Reason.L1_BLIND, Reason.TAMPERED):
