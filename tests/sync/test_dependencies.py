@@ -7,7 +7,7 @@ from headway.adapters.git_history import GitHistory
 from headway.adapters.git_patches import GitPatches
 from headway.sync.dependencies import Dependencies, dependencies
 from headway.sync.risk import Signals, reliability, risk_of, roc_auc
-from tests.sync.driver import new_fork
+from tests.sync.driver import POLICY, new_fork
 from tests.sync.repos import Repo, new_repo
 
 CODE = "def alpha(x):\n    return x\n\n\ndef omega(x):\n    return x\n"
@@ -140,3 +140,28 @@ def test_the_score_is_monotone_in_trouble_and_its_measures_are_right() -> None:
     assert roc_auc([0.5, 0.5], [True, False]) == 0.5
     bins = reliability([0.01, 0.01, 0.9, 1.0], [False, True, True, True])
     assert [(one.count, one.happened) for one in bins] == [(2, 0.5), (2, 1.0)]
+
+
+def test_bundles_are_bounded_in_size_and_window_and_what_nobody_could_try_opens_a_chain(tmp_path: Path) -> None:
+    headway = new_fork(tmp_path, {"core.py": CODE, "notes.txt": "a\nb\nc\nd\ne\nf\n"})
+    headway.pair.fork.commit("fork: f", {"notes.txt": "a\nb\nc\nd\ne\nF\n"})
+    up = headway.pair.upstream
+    calm = [up.commit(f"calm {n}", {f"calm{n}.py": f"value_{n} = {n}\n"}) for n in range(3)]
+    lost = up.commit("a", {"notes.txt": "A\nb\nc\nd\ne\nf\n"})
+    skipped = [up.commit(f"ci {n}", {".github/workflows/ci.yml": f"on: {n}\n"}) for n in range(2)]
+    pin = up.commit("llvm", {"cmake/llvm-hash.txt": "2\n"})
+    late = up.commit("late", {"late.py": "late = 1\n"})
+    headway.begin(policy=POLICY + "\n[plan]\nbundle = 2\nwindow = 3\n")
+    oid = headway.pair.fork.git("rev-parse", f"{lost}:notes.txt")
+    (headway.pair.fork.path / ".git" / "objects" / oid[:2] / oid[2:]).unlink()
+    document = headway.ok("sync", "plan", "--json").json
+    rows = {row["change"]: row for row in document["pending"]}
+    assert rows[lost]["trial"] == "unknown" and rows[lost]["risk"]["reasons"] == ["git could not try it"]
+    assert [rows[change]["stream"] for change in skipped] == ["", ""], "what is settled travels nowhere"
+    assert document["streams"] == [
+        {"stream": "bundle 1", "members": calm[:2]},
+        {"stream": "bundle 2", "members": calm[2:]},
+        {"stream": "chain 1", "members": [lost]},
+        {"stream": "toolchain", "members": [pin]},
+        {"stream": "bundle 3", "members": [late]},
+    ]

@@ -20,6 +20,7 @@ from headway.core.config import (
     Invariant,
     L1Config,
     LandingConfig,
+    PlanConfig,
     PolicyRule,
     StepConfig,
     UpstreamConfig,
@@ -95,6 +96,11 @@ class _Landing(_Table):
     hooks: Literal["run", "skip"] = "run"
 
 
+class _Plan(_Table):
+    bundle: Annotated[int, Field(ge=1, le=1000)] = 20
+    window: Annotated[int, Field(ge=1, le=100_000)] = 70
+
+
 class _Step(_Table):
     run: Annotated[_Line, Field(min_length=1)]
     timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400, strict=False)] = 900.0
@@ -160,6 +166,7 @@ class _File(_Table):
     upstream: _Upstream
     fork: _Fork
     landing: _Landing = Field(default_factory=_Landing)
+    plan: _Plan = Field(default_factory=_Plan)
     l1: _L1 | None = None
     policy: list[_Policy] = Field(default_factory=list)
     invariant: list[_Invariant] = Field(default_factory=list)
@@ -252,6 +259,7 @@ def _frozen(file: _File, digest: Digest, source: str) -> Config:
         upstream=UpstreamConfig(file.upstream.url, file.upstream.branch),
         fork=ForkConfig(file.fork.id, file.fork.trunk),
         landing=LandingConfig(file.landing.mode, file.landing.branch, file.landing.hooks),
+        plan=PlanConfig(file.plan.bundle, file.plan.window),
         l1=_l1(file.l1),
         policy=tuple(PolicyRule(tuple(p.paths), p.decide, p.reason) for p in file.policy),
         invariant=tuple(Invariant(tuple(i.paths), i.pattern, i.at_least, i.reason) for i in file.invariant),

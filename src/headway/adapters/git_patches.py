@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from headway.adapters.git_command import Git
+from headway.adapters.processes import Ran
 from headway.core.names import Sha
 from headway.core.ports.patches import FilePatch, Splice
 
@@ -19,13 +20,23 @@ class GitPatches:
         self._git = git
 
     def patches(self, changes: Iterable[Sha]) -> Iterator[tuple[Sha, tuple[FilePatch, ...]]]:
+        wanted = tuple(changes)
+        ran = self._read(wanted)
+        if ran.code == 0:
+            yield from read_patches(ran.stdout.split(b"\n"))
+            return
+        for change in wanted:  # one of them needs an object that is absent: only that one has no patch to show
+            alone = self._read((change,))
+            found = dict(read_patches(alone.stdout.split(b"\n"))) if alone.code == 0 else {}
+            yield change, found.get(change, ())
+
+    def _read(self, changes: Sequence[Sha]) -> Ran:
         asked = "".join(f"{change}\n" for change in changes).encode()
-        ran = self._git.run(
+        return self._git.run(
             "-c", "core.quotePath=false", "diff-tree", "--stdin", "-p", "-U0", "--root", "--no-renames",
             "--no-ext-diff", "--no-textconv", "--no-color", "--full-index", "--diff-merges=first-parent",
-            "--src-prefix=a/", "--dst-prefix=b/", stdin=asked,
+            "--src-prefix=a/", "--dst-prefix=b/", stdin=asked, ok=None,
         )  # fmt: skip
-        return read_patches(ran.stdout.split(b"\n"))
 
 
 def read_patches(lines: Sequence[bytes]) -> Iterator[tuple[Sha, tuple[FilePatch, ...]]]:

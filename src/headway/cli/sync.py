@@ -67,14 +67,16 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """List pending upstream changes with trial picks made in memory, and what a run would do with each."""
-    rows, trouble = plan_wiring.plan(fork, state, limit, fetch=fetch, tell=_count)
+    found, trouble = plan_wiring.plan(fork, state, limit, fetch=fetch, tell=_count)
+    rows = found.rows
     if graph is not None:
         graph.write_text(svg_of(rows))
     counts = Counter(row.forecast["would"] for row in rows)
     if as_json:
         source = "partial" if trouble else "complete"
         document = {"schema": "headway.plan/1", "source": source, "pending": [row.to_json() for row in rows]}
-        typer.echo(json.dumps({**document, "counts": dict(counts)}))
+        streams = [{"stream": one.name, "members": list(one.members)} for one in found.streams]
+        typer.echo(json.dumps({**document, "streams": streams, "counts": dict(counts)}))
     else:
         for line in table_lines(rows):
             typer.echo(line)

@@ -37,6 +37,16 @@ class LandingConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanConfig:
+    """How pending changes are put into streams."""
+
+    bundle: int = 20
+    """Changes that land together at most: a bundle is one review, and group testing has to look into it."""
+    window: int = 70
+    """A bundle's members lie within so many pending changes: how far a change may be taken ahead of its elders."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepConfig:
     """One L1 step: a command line for `sh -c` in the clone, its limit in seconds, whether it may use the network."""
 
@@ -127,6 +137,7 @@ class Config:
     digest: Digest
     source: str
     landing: LandingConfig = LandingConfig()
+    plan: PlanConfig = PlanConfig()
     policy: tuple[PolicyRule, ...] = ()
     invariant: tuple[Invariant, ...] = ()
     protected_paths: tuple[str, ...] = (CONFIG_NAME,)

@@ -33,6 +33,8 @@ class Signals:
     """Those of them that are deferred."""
     pins: int = 0
     """Toolchain pins that it moves."""
+    unknown: bool = False
+    """git could not say what picking it gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,12 @@ WEIGHTS: dict[str, Weight] = {
     "entangled": Weight("builds on many changes of the range", 0.27),
     "absent": Weight("builds on deferred changes", 0.13),
     "pins": Weight("moves a toolchain pin", 0.05),
+    "unknown": Weight("git could not try it", 5.5),
 }
-"""Term -> weight. Counts go in as log2(1 + count), flags as 0 or 1."""
+"""Term -> weight. Counts go in as log2(1 + count), flags as 0 or 1.
+
+`unknown` is set, not fitted (the windows hold too few): what nobody could try must open a chain, not join a bundle.
+"""
 
 
 def signals_of(
@@ -77,11 +83,12 @@ def signals_of(
     in_order: bool,
     unresolved: int,
     absent: frozenset[str],
+    unknown: bool = False,
 ) -> Signals:
     """The signals of one change from its patch, its trial picks and what it builds on."""
     wanted = {edge.on for edge in needs if edge.kind != "declared"}
     pins = sum(is_pin(file.path) for file in files)
-    return Signals(alone, in_order, unresolved, len(wanted - absent), len(wanted & absent), pins)
+    return Signals(alone, in_order, unresolved, len(wanted - absent), len(wanted & absent), pins, unknown)
 
 
 def terms(signals: Signals) -> dict[str, float]:
@@ -93,6 +100,7 @@ def terms(signals: Signals) -> dict[str, float]:
         "absent": signals.absent,
     }
     flags = {"alone_at_all": signals.alone > 0, "in_order": signals.in_order, "pins": signals.pins > 0}
+    flags["unknown"] = signals.unknown
     return {name: math.log2(1 + count) for name, count in counts.items()} | {
         name: float(flag) for name, flag in flags.items()
     }

@@ -12,6 +12,7 @@ from headway.core.names import BlobId, Sha, StreamId
 from headway.core.ports.blobs import BlobStore
 from headway.core.ports.git import Landing, TrialMerges
 from headway.core.ports.log import EventLog
+from headway.core.ports.patches import PatchReader
 from headway.core.ports.trees import Trees
 from headway.sync.accounting import Ledger, apply
 from headway.sync.adopt import Reader
@@ -31,6 +32,7 @@ class Room:
     history: Reader
     merges: TrialMerges
     trees: Trees
+    patches: PatchReader
     landing: Landing
     log: EventLog
     blobs: BlobStore

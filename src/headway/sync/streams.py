@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headway.core.config import PlanConfig
 from headway.core.names import Sha
 from headway.core.ports.patches import FilePatch
 from headway.sync.dependencies import Dependencies, Edge
@@ -16,8 +17,6 @@ from headway.sync.plan import Forecast
 from headway.sync.risk import Risk, risk_of, signals_of
 from headway.sync.triage import Decided, Ready
 
-LARGEST_BUNDLE = 20
-"""Changes that land together at most: a bundle is one review, and group testing has to look into it."""
 SETTLED = frozenset({"already_present", "reverted_pair", "wont_port"})
 
 
@@ -54,6 +53,7 @@ def planned(
     patches: Mapping[Sha, Sequence[FilePatch]],
     deferred: frozenset[Sha],
     alone: Callable[[Sha], int],
+    shape: PlanConfig,
 ) -> tuple[PlanRow, ...]:
     """Risk, needs and stream of every forecast. `alone(change)` counts conflicted files of a pick on trunk's tip.
 
@@ -61,7 +61,7 @@ def planned(
     """
     pending = frozenset(one.commit.sha for one in found)
     absent = deferred | {one.commit.sha for one in found if _is_deferred(one)}
-    streams = Streams()
+    streams = Streams(shape)
     rows = []
     for one in found:
         change = one.commit.sha
@@ -79,15 +79,18 @@ def planned(
 class Streams:
     """The open chains and the bundle being filled."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: PlanConfig) -> None:
+        self._shape = shape
         self._chains: list[tuple[set[Sha], set[str]]] = []
-        self._bundled = 0
-        self._bundle = 1
+        self._placed = 0
+        self._bundle = 0
+        self._bundled: list[int] = []
 
     def place(
         self, change: Sha, edges: Iterable[Edge], files: Sequence[FilePatch], risk: Risk, needs: Dependencies
     ) -> str:
         """The stream of the next change."""
+        self._placed += 1
         if change in needs.toolchain:
             return "toolchain"
         sources = {
@@ -102,9 +105,10 @@ class Streams:
         if risk.is_risky:
             self._chains.append(({change}, sources))
             return f"chain {len(self._chains)}"
-        if self._bundled == LARGEST_BUNDLE:
-            self._bundle, self._bundled = self._bundle + 1, 0
-        self._bundled += 1
+        full = len(self._bundled) >= self._shape.bundle
+        if not self._bundled or full or self._placed - self._bundled[0] >= self._shape.window:
+            self._bundle, self._bundled = self._bundle + 1, []
+        self._bundled.append(self._placed)
         return f"bundle {self._bundle}"
 
 
@@ -121,6 +125,7 @@ def _risk(
             needs.of(one.commit.sha),
             alone=alone,
             in_order=conflicted,
+            unknown=facts.get("result") == "unknown",
             unresolved=sum(hunk["engine"] is None for hunk in hunks),
             absent=frozenset(str(sha) for sha in absent),
         )

@@ -8,24 +8,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from headway import __version__
-from headway.adapters.git_patches import GitPatches
 from headway.adapters.masking import Masker
-from headway.core.names import Sha
-from headway.core.ports.git import Conflicted, SourceUnreachable
-from headway.sync.accounting import Ledger
-from headway.sync.dependencies import dependencies
-from headway.sync.history import UPSTREAM_REF, Range, upstream_range
-from headway.sync.plan import forecasts
-from headway.sync.streams import PlanRow, planned
-from headway.sync.triage import Triage
-from headway.wiring.sync import Session, open_session, opened_at, real_world, tip_of
+from headway.core.ports.git import SourceUnreachable
+from headway.sync.history import UPSTREAM_REF, upstream_range
+from headway.sync.planning import Plan, plan_of
+from headway.sync.streams import PlanRow
+from headway.wiring.sync import open_session, opened_at, real_world, tip_of
 
 NAME = "plan-cache.json"
 
 
 def plan(
     path: Path, state: Path | None, limit: int, *, fetch: bool, tell: Callable[[int], None] = lambda _: None
-) -> tuple[tuple[PlanRow, ...], SourceUnreachable | None]:
+) -> tuple[Plan, SourceUnreachable | None]:
     """The plan, and the trouble if upstream could not be refreshed (a partial source).
 
     A plan is a function of the ledger, the two tips and the config; where none of them moved it is read from a cache.
@@ -47,28 +42,9 @@ def plan(
         cache = PlanCache(session.state.root, (head, tip, str(version), config.digest, str(limit), __version__))
         if (known := cache.read()) is not None:
             return known, trouble
-        rows = _planned(session, line, ledger, tip, limit, tell)
-        cache.write(rows)
-        return rows, trouble
-
-
-def _planned(
-    session: Session, line: Range, ledger: Ledger, tip: Sha, limit: int, tell: Callable[[int], None]
-) -> tuple[PlanRow, ...]:
-    room = session.room
-    triage = Triage.of(room.history, room.merges, room.trees, session.found.config, line, tip)
-    found = []
-    for one in forecasts(triage, ledger, tip, limit=limit):
-        found.append(one)
-        tell(len(found))
-    patches = dict(GitPatches(session.fork.git).patches(line.shas))
-
-    def alone(change: Sha) -> int:
-        trial = room.merges.pick(change, tip)
-        return len(trial.paths) if isinstance(trial, Conflicted) else 0
-
-    deferred = frozenset(change for change, answer in ledger.dispositions.items() if answer.kind == "deferred")
-    return planned(found, dependencies(line.commits, patches.items()), patches, deferred, alone)
+        found = plan_of(room, ledger, line, tip, limit=limit, tell=tell)
+        cache.write(found)
+        return found, trouble
 
 
 class PlanCache:
@@ -78,23 +54,23 @@ class PlanCache:
         self._path = root / NAME
         self._key = hashlib.sha256("\0".join(facts).encode()).hexdigest()
 
-    def read(self) -> tuple[PlanRow, ...] | None:
+    def read(self) -> Plan | None:
         """The plan, or None where there is none for these facts (or none that can be read)."""
         try:
             document = json.loads(self._path.read_text())
             if document["key"] != self._key:
                 return None
-            return tuple(PlanRow.from_json(row) for row in document["rows"])
+            return Plan(tuple(PlanRow.from_json(row) for row in document["rows"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def write(self, rows: Sequence[PlanRow]) -> None:
+    def write(self, plan: Plan) -> None:
         """Keep it; a state folder that cannot be written to (a read-only look) is no reason to fail.
 
         A plan that quotes a secret (subjects are upstream's words) is not kept: the cache would be the only place in
         the state folder that has it, and masked it would read otherwise the second time.
         """
-        text = json.dumps({"key": self._key, "rows": [row.to_json() for row in rows]})
+        text = json.dumps({"key": self._key, "rows": [row.to_json() for row in plan.rows]})
         if Masker.from_environment(real_world().env).mask(text.encode()) != text.encode():
             return
         partial = self._path.with_name(f"{NAME}.{os.getpid()}")

@@ -14,6 +14,7 @@ from headway.adapters.config_source import ConfigFile, ConfigFound, find_config,
 from headway.adapters.git_command import Git
 from headway.adapters.git_history import GitHistory
 from headway.adapters.git_landing import GitLanding, without_user_info
+from headway.adapters.git_patches import GitPatches
 from headway.adapters.git_probe import PROBE_REF, default_branch, probe_upstream
 from headway.adapters.git_repository import ForkRepository, known_commit, open_fork, trunk_of
 from headway.adapters.git_trees import GitTrees
@@ -226,6 +227,7 @@ def _room(
         history=GitHistory(both),
         merges=GitTrialMerges(quarantine),
         trees=GitTrees(both),
+        patches=GitPatches(fork.git),
         landing=landing,
         log=state.log,
         blobs=state.blobs,

@@ -33,5 +33,8 @@ class PatchReader(Protocol):
     """Adapter: `adapters/git_patches.py`."""
 
     def patches(self, changes: Iterable[Sha]) -> Iterator[tuple[Sha, tuple[FilePatch, ...]]]:
-        """Each change against its first parent, in the order given. Binary files have no splices."""
+        """Each change against its first parent, in the order given. Binary files have no splices.
+
+        A change that needs an object which is absent has no files; the others are not held up by it.
+        """
         ...
