@@ -42,6 +42,7 @@ Calls = Annotated[int | None, typer.Option(min=1, help="Tool calls in all: agent
 Seconds = Annotated[float | None, typer.Option(min=0, help="Wall-clock seconds used in all; pauses do not count.")]
 Tokens = Annotated[int | None, typer.Option(min=1, help="Tokens in all, as the agent's provider counts them.")]
 Money = Annotated[float | None, typer.Option(min=0, help="Money in all, in the provider's currency.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Run in the background; see attach, stop, show.")]
 Stall = Annotated[int | None, typer.Option(min=1, help="Attempts without a promotion after which it ends.")]
 
 
@@ -67,7 +68,7 @@ def run(
     min_gain: Annotated[float, typer.Option(min=0.001, help="Smallest gain the promotion test must find.")] = 0.02,
     folder: Annotated[Path | None, typer.Option("--dir", help="The campaign's folder.")] = None,
     state: StateOption = None,
-    detach: Annotated[bool, typer.Option("--detach", help="Run in the background; see attach, stop, show.")] = False,
+    detach: Detach = False,
     as_json: JsonOption = False,
 ) -> None:
     """Start a campaign and run it until its goal is reached or a budget is spent."""
@@ -76,11 +77,7 @@ def run(
         chosen, attempts, calls, seconds, tokens, money, stall, seed, context_budget, alpha, min_gain
     )
     place = wiring.begin(task, options, folder, state)
-    if detach:
-        pid, words = views.detach(place)
-        typer.echo(f"campaign {place.id} in {place.folder} runs in the background (pid {pid}; its words: {words})")
-        return
-    _drive(place, as_json)
+    _drive(place, as_json, detach)
 
 
 @app.command()
@@ -100,6 +97,7 @@ def resume(
     money: Money = None,
     stall: Stall = None,
     state: StateOption = None,
+    detach: Detach = False,
     as_json: JsonOption = False,
 ) -> None:
     """Go on after a kill, a pause or an end, where given with larger limits or another agent."""
@@ -118,7 +116,7 @@ def resume(
         "stall": stall,
     }
     wiring.resume(place, limits, chosen)
-    _drive(place, as_json)
+    _drive(place, as_json, detach)
 
 
 @app.command()
@@ -257,7 +255,11 @@ def selftest(
     raise typer.Exit(selftest_code(told))
 
 
-def _drive(place: wiring.Place, as_json: bool) -> None:
+def _drive(place: wiring.Place, as_json: bool, detach: bool) -> None:
+    if detach:
+        pid, words = views.detach(place)
+        typer.echo(f"campaign {place.id} in {place.folder} runs in the background (pid {pid}; its words: {words})")
+        return
     ticker = Ticker(lambda line: typer.echo(line, err=True))
     ticker.say(f"campaign {place.id} in {place.folder}")
     state = wiring.drive(place, ticker.watch)
