@@ -2,12 +2,13 @@
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from headway.adapters.processes import run
-from tests.sync.driver import L1, POLICY, Headway, Said, new_fork, picture
+from tests.sync.driver import CHECK, ENGINE, L1, POLICY, Headway, Said, new_fork, picture
 from tests.sync.repos import Pair, Repo, new_repo
 
 
@@ -23,6 +24,11 @@ def everything(fork: Repo) -> tuple[object, ...]:
     state = fork.path / ".git" / "headway"
     log = sorted(p.name for p in state.rglob("*") if not p.name.endswith(("-shm", "-wal"))) if state.exists() else []
     return fork.refs(), fork.objects(), fork.git("status", "--porcelain"), log
+
+
+def heads(refs: str) -> list[str]:
+    """The owner's branches: what was fetched from upstream may stay."""
+    return [line for line in refs.splitlines() if line.startswith("refs/heads/")]
 
 
 def refused(said: Said, code: int, *words: str) -> None:
@@ -305,6 +311,21 @@ def test_an_l1_blind_to_the_tree(headway: Headway) -> None:
     refused(headway("sync", "run"), 1, "refused(l1_blind)", "stayed green on a known-bad change")
     assert headway.answer(headway.pair.upstream.made["one"]) == "pending"
     assert headway.pair.fork.git("for-each-ref", "refs/heads/headway") == ""
+
+
+def test_an_l1_that_imports_an_editable_install_of_the_checkout(headway: Headway, tmp_path: Path) -> None:
+    fork, upstream = headway.pair.fork, headway.pair.upstream
+    run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")])
+    [packages] = (tmp_path / "venv/lib").glob("python3*/site-packages")
+    (packages / "__editable__.engine.pth").write_text(f"{fork.path}/src\n")  # what `pip install -e .` leaves behind
+    check = CHECK.replace('sys.path.insert(0, ".")\n', "").replace("engine.py", "src/engine.py")
+    upstream.commit("src layout", {"src/engine.py": ENGINE, "engine.py": None, "check.py": check})
+    fork.git("pull", "--quiet", "--rebase", str(upstream.path), "main")
+    broken = upstream.commit("breaks it", {"src/engine.py": ENGINE.replace("+", "-")})
+    headway.begin(l1=L1.replace(f"{sys.executable} -S", f"{tmp_path}/venv/bin/python -B"))
+    before = fork.refs()
+    refused(headway("sync", "run"), 1, "refused(l1_blind)", "editable install that points elsewhere", f"{fork.path}/src")
+    assert headway.answer(broken) == "pending" and heads(fork.refs()) == heads(before)
 
 
 def test_an_unknown_change(headway: Headway) -> None:

@@ -77,9 +77,9 @@ class Quarantine:
         return MergeProcess(self.git, self.objects, self.algorithm)
 
     def close(self) -> None:
-        """End its children, and remove it unless it is kept."""
+        """End its children, and remove it unless it is kept and holds something."""
         self._end_children()
-        if not self._kept:
+        if not self._kept or not any(path.is_file() for path in self.directory.rglob("*")):
             self.clear()
 
     def clear(self) -> None:

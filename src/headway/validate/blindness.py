@@ -130,13 +130,17 @@ def imported_from_elsewhere(l1: L1Config, checkout: Checkout, ports: Ports) -> t
 
 
 def _top_packages(tracked: tuple[str, ...]) -> set[str]:
+    """What an install would offer for import: packages at the top or in a source folder, modules in a source folder."""
     found = set()
     for path in tracked:
         parts = path.split("/")
-        if parts[0] in ("src", "python", "lib"):
+        in_source_folder = parts[0] in ("src", "python", "lib")
+        if in_source_folder:
             parts = parts[1:]
         if len(parts) == 2 and parts[1] == "__init__.py" and parts[0] not in ("tests", "test", "docs"):
             found.add(parts[0])
+        if len(parts) == 1 and in_source_folder and parts[0].endswith(".py") and parts[0] != "__init__.py":
+            found.add(parts[0].removesuffix(".py"))
     return found
 
 

@@ -43,7 +43,7 @@ from headway.sync.steps import Orders, Steps
 from headway.validate.known import KnownResults
 from headway.validate.suite_run import Ports
 from headway.validate.tier_ladder import ChangeToCheck, L1Answer, check_change
-from headway.wiring.state import State, open_state
+from headway.wiring.state import State, open_state, prove
 
 
 @dataclass(frozen=True)
@@ -193,6 +193,7 @@ def _session(
     if not write and not (root / "log.sqlite3").exists():
         raise HeadwayError(f"{fork.top} has no ledger yet.", "Run `headway init` in it.")
     with open_state(root, clock=world.clock, env=world.env, read_only=not (write or append)) as state:
+        prove(state.log)
         if not write:
             with Quarantine(fork.top) as quarantine:
                 yield Session(fork, found, state, _room(fork, found.config, state, quarantine, world, root, source))
