@@ -111,9 +111,8 @@ def summary(keep: Path) -> dict[str, Any]:
     folder = keep / "campaign"
     shown, records = board(folder), exported(folder)
     jobs = Counter(r["payload"]["key"] for r in records if r["type"] == JobDone.TYPE)
-    curve = [
-        (row["attempt"], row["at_seconds"], row["ratio"], *row["interval"]) for row in shown["attempts"] if row["verdict"] == "promoted"
-    ]
+    promoted = [row for row in shown["attempts"] if row["verdict"] == "promoted"]
+    curve = [(row["attempt"], row["at_seconds"], row["ratio"], *row["interval"]) for row in promoted]
     with (keep / "curve.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("attempt", "seconds", "ratio", "low", "high"), *curve])
     headway("tune", "report", str(folder), "--output", str(keep / "report.html"))

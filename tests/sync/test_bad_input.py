@@ -324,7 +324,8 @@ def test_an_l1_that_imports_an_editable_install_of_the_checkout(headway: Headway
     broken = upstream.commit("breaks it", {"src/engine.py": ENGINE.replace("+", "-")})
     headway.begin(l1=L1.replace(f"{sys.executable} -S", f"{tmp_path}/venv/bin/python -B"))
     before = fork.refs()
-    refused(headway("sync", "run"), 1, "refused(l1_blind)", "editable install that points elsewhere", f"{fork.path}/src")
+    said = headway("sync", "run")
+    refused(said, 1, "refused(l1_blind)", "editable install that points elsewhere", f"{fork.path}/src")
     assert headway.answer(broken) == "pending" and heads(fork.refs()) == heads(before)
 
 
@@ -342,6 +343,15 @@ def test_direct_mode_is_refused_until_it_is_built(headway: Headway) -> None:
     toml = headway.pair.fork.path / "headway.toml"
     toml.write_text(toml.read_text().replace('mode = "branch"', 'mode = "direct"'))
     refused(headway("sync", "run"), 4, "'direct' is not built yet")
+
+
+@pytest.mark.parametrize("name", ["headway", "headway/sync/mine"])
+def test_a_branch_in_the_landing_branchs_way_is_found_before_l1(headway: Headway, name: str) -> None:
+    headway.begin(l1=L1.replace("-S check.py", "-S no-such-file.py"))
+    headway.pair.fork.git("branch", name)
+    before = headway.pair.fork.refs()
+    refused(headway("sync", "run"), 1, f"The branch {name} is in the way", f"git branch -m {name}")
+    assert headway.pair.fork.refs() == before
 
 
 def test_the_landing_branch_is_not_trunk(headway: Headway) -> None:

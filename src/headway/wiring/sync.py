@@ -313,11 +313,27 @@ def _refuse_unready(session: Session) -> None:
             f"The landing branch {config.landing.branch} is only another name for {alias.text}, which would be moved.",
             f"Remove it with `git symbolic-ref -d refs/heads/{config.landing.branch}`.",
         )
+    clash = _branch_in_the_way(session.fork, config.landing.branch)
+    if clash is not None:
+        raise HeadwayError(
+            f"The branch {clash} is in the way: git cannot keep {config.landing.branch} beside it.",
+            f"Rename it with `git branch -m {clash} …`, or name another `[landing] branch`.",
+        )
     where = session.room.landing.checked_out_at(config.landing.branch)
     if where is not None:
         raise HeadwayError(
             f"The landing branch {config.landing.branch} is checked out at {where}.", "Check out another branch there."
         )
+
+
+def _branch_in_the_way(fork: ForkRepository, branch: str) -> str | None:
+    """A branch whose name is a folder of `branch`'s or the other way round: git could not make the ref after L1."""
+    parts = branch.split("/")
+    parents = ["/".join(parts[:count]) for count in range(1, len(parts))]
+    names = [f"refs/heads/{parent}" for parent in parents]
+    found = fork.git.text("for-each-ref", "--format=%(refname)", *names, f"refs/heads/{branch}/").splitlines()
+    taken = [ref for ref in found if ref in names or ref.startswith(f"refs/heads/{branch}/")]
+    return taken[0].removeprefix("refs/heads/") if taken else None
 
 
 def _refuse_unopened(room: Room) -> None:
