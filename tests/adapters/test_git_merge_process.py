@@ -60,3 +60,23 @@ def test_an_unreadable_merge_says_what_git_said(tmp_path: Path) -> None:
     with Quarantine(pair.fork.path) as quarantine:
         answer = GitTrialMerges(quarantine).pick(changes["lost"], pair.fork.head())
         assert isinstance(answer, Unknown) and "128" in answer.message and "unable to read" in answer.message
+
+
+def test_a_pick_foreseen_rightly_wrongly_or_fatally_gets_the_same_answer(tmp_path: Path) -> None:
+    pair, changes = changes_of_every_answer(tmp_path)
+    kinds = {"clean": Clean, "conflict": Conflicted, "empty": Empty, "lost": Unknown}
+    onto = pair.fork.head()
+    with Quarantine(pair.fork.path) as quarantine:
+        merges = GitTrialMerges(quarantine)
+        expected = {name: merges.pick(change, onto) for name, change in changes.items()}
+        assert all(isinstance(expected[name], kind) for name, kind in kinds.items())
+        for foreseen in [*kinds, *kinds]:
+            for asked in kinds:
+                merges.foresee(changes[foreseen], onto)
+                answer = merges.pick(changes[asked], onto)
+                assert answer == expected[asked], (foreseen, asked)
+        for foreseen in kinds:  # nobody comes back for any of them
+            merges.foresee(changes[foreseen], onto)
+        assert merges.pick(changes["clean"], onto) == expected["clean"]
+        merges.foresee(Sha("0" * 40), onto)
+        assert merges.pick(changes["empty"], onto) == expected["empty"]

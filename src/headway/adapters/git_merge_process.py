@@ -5,6 +5,7 @@ git 2.39 does not flush its answers, so every question is followed by a *filler*
 filler's own tail arrives with the next answer, and is read off first.
 """
 
+import contextlib
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +24,10 @@ MERGES_A_PROCESS = 400
 """git keeps every tree it has parsed; a fresh process now and then keeps memory flat."""
 
 
+_GONE = (StopIteration, BrokenPipeError, ValueError)
+"""How a child shows that it ended, or speaks a language that we do not."""
+
+
 class MergeProcess:
     """Asks and answers one at a time. `close` it whenever something changes that git reads only once (attributes)."""
 
@@ -35,17 +40,39 @@ class MergeProcess:
         self._said: IO[bytes] | None = None
         self._fields: Iterator[bytes] = iter(())
         self._asked = 0
+        self._begun: tuple[str, str] | None = None
+        self._skip = 0
+        """Answers before the one to the question begun last: fillers, and questions that nobody came back for."""
 
     def merge(self, ours: str, theirs: str) -> Ran:
         """The answer as if `merge-tree --write-tree -z ours theirs` had been run: exit code, stdout, stderr."""
         argv = ("git", "merge-tree", "--write-tree", "-z", ours, theirs)
-        if self._asked >= MERGES_A_PROCESS:
-            self.close()
+        self.begin(ours, theirs)
+        alone = self._skip <= 1
         try:
-            code, stdout = self._ask(ours, theirs)
-        except (StopIteration, BrokenPipeError, ValueError):
+            code, stdout = self._take()
+        except _GONE:
+            if not alone:  # what it died of may be the question before, which nobody came back for
+                self.close()
+                return self.merge(ours, theirs)
             return self._died(argv)
         return Ran(argv, code, stdout, b"")
+
+    def begin(self, ours: str, theirs: str) -> None:
+        """Put the question and leave git to work on it: `merge` with the same sides takes the answer."""
+        if self._begun == (ours, theirs):
+            return
+        if self._asked >= MERGES_A_PROCESS:
+            self.close()
+        if self._begun is not None:
+            self._skip += 2
+        if self._child is None:
+            self._start()
+        assert self._child is not None and self._child.stdin is not None
+        self._begun = (ours, theirs)
+        self._asked += 1
+        with contextlib.suppress(BrokenPipeError):  # it died of the question before: `merge` will find out
+            self._child.stdin.write(f"{ours} {theirs}\n{self._filler}\n".encode())
 
     def close(self) -> None:
         """End the child; the next merge starts a new one."""
@@ -55,7 +82,7 @@ class MergeProcess:
             self._child.wait()
             for file in (self._child.stdin, self._child.stdout, self._said):
                 file.close()
-        self._child, self._asked = None, 0
+        self._child, self._asked, self._begun, self._skip = None, 0, None, 0
 
     def _start(self) -> None:
         self._filler = self._filler or self._make_filler()
@@ -72,15 +99,12 @@ class MergeProcess:
         assert self._child.stdout is not None
         self._fields = _fields_of(self._child.stdout)
 
-    def _ask(self, ours: str, theirs: str) -> tuple[int, bytes]:
-        if self._child is None:
-            self._start()
-        assert self._child is not None and self._child.stdin is not None
-        self._child.stdin.write(f"{ours} {theirs}\n{self._filler}\n".encode())
-        if self._asked:
-            self._answer()  # the filler after the last question; its tail comes only now
-        self._asked += 1
-        return self._answer()
+    def _take(self) -> tuple[int, bytes]:
+        for _ in range(self._skip):
+            self._answer()
+        code, stdout = self._answer()
+        self._begun, self._skip = None, 1  # its filler's tail comes only with the next answer
+        return code, stdout
 
     def _answer(self) -> tuple[int, bytes]:
         """One answer: status, tree, then for a conflict the stages, an empty field and the messages; an empty field."""

@@ -1,19 +1,30 @@
-"""The `Trees` port: `diff-tree` between any two trees that the quarantine can read, and a file's earlier states."""
+"""The `Trees` port: what differs between any two trees that the quarantine can read, and a file's earlier states."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from headway.adapters.git_command import Git
+from headway.adapters.git_objects import ObjectReader
 from headway.core.ports.git import ABSENT_OID, Entry, PathChange
+
+FOLDER = "40000"
+"""A tree's mode as tree objects have it."""
 
 
 class GitTrees:
-    """Reads through the quarantine's repository, so that trees of trial merges are visible beside the owner's."""
+    """Reads through the quarantine, so that trees of trial merges are visible beside the owner's.
 
-    def __init__(self, git: Git) -> None:
+    With a `reader` the trees are read through its one process; without, each question is a `diff-tree` of its own.
+    """
+
+    def __init__(self, git: Git, reader: Callable[[], ObjectReader] | None = None) -> None:
         self._git = git
+        self._reader = reader
 
     def changes(self, before: str, after: str) -> tuple[PathChange, ...]:
+        if self._reader is not None:
+            reader = self._reader()
+            return tuple(_differing(reader, reader.tree_of(before), reader.tree_of(after), b""))
         names = (f"{before}^{{tree}}", f"{after}^{{tree}}")
         ran = self._git.run("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", *names)
         fields = ran.stdout.split(b"\0")
@@ -47,3 +58,33 @@ class GitTrees:
 
 def _entry(mode: str, oid: str) -> Entry | None:
     return None if mode == "000000" else Entry(mode, oid)
+
+
+def _differing(reader: ObjectReader, before: str | None, after: str | None, folder: bytes) -> Iterator[PathChange]:
+    """What differs below `folder`, by path; a tree that both have is not looked into."""
+    old, new = (_read_tree(reader, tree) if tree is not None else {} for tree in (before, after))
+    for name in sorted(old.keys() | new.keys()):
+        was, now = old.get(name), new.get(name)
+        if was == now:
+            continue
+        path = folder + name
+        old_file, new_file = (one if one is not None and one.mode != FOLDER else None for one in (was, now))
+        if old_file is not None or new_file is not None:
+            yield PathChange(os.fsdecode(path), old_file, new_file)
+        old_tree, new_tree = (one.oid if one is not None and one.mode == FOLDER else None for one in (was, now))
+        if old_tree is not None or new_tree is not None:
+            yield from _differing(reader, old_tree, new_tree, path + b"/")
+
+
+def _read_tree(reader: ObjectReader, tree: str) -> dict[bytes, Entry]:
+    """A tree object: `mode SP name NUL id`, again and again."""
+    _, _, content = reader.read(tree)
+    size = len(tree) // 2
+    found: dict[bytes, Entry] = {}
+    at = 0
+    while at < len(content):
+        blank, end = content.index(b" ", at), content.index(b"\0", at)
+        oid = content[end + 1 : end + 1 + size].hex()
+        found[content[blank + 1 : end]] = Entry(content[at:blank].decode(), oid)
+        at = end + 1 + size
+    return found

@@ -9,6 +9,7 @@ The quarantine has no refs, hooks or remotes, and the owner's repository does no
 the owner's merge drivers and rename settings.
 """
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -25,6 +26,9 @@ from headway.core.names import Sha, TreeId
 from headway.core.ports.git import MARKER_SIZE, Clean, Conflict, Conflicted, Empty, Entry, Stage, Trial, Unknown
 
 MERGE_SETTINGS = r"^merge\.(.*\.(driver|recursive|name)|renames|renamelimit|directoryrenames)$|^diff\.renamelimit$"
+MEMORY = Path("/dev/shm")
+ROOM_IN_MEMORY = 4 << 30
+"""Bytes that must be free there: far more than a plan of any size writes (250 changes of Triton: about 60 MB)."""
 NOBODY = "headway <headway@localhost> 0 +0000"
 ISOLATED = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT_NO_LAZY_FETCH": "1"}
 
@@ -39,7 +43,7 @@ class Quarantine:
     def __init__(self, owner: Path, keep_at: Path | None = None) -> None:
         self._owner = Git(owner)
         self._kept = keep_at is not None
-        self.directory = keep_at or Path(tempfile.mkdtemp(prefix="headway-quarantine-"))
+        self.directory = keep_at or Path(tempfile.mkdtemp(prefix="headway-quarantine-", dir=_in_memory()))
         self.objects = self.directory / "objects"
         """Where everything the trials make is written."""
         self.objects.mkdir(parents=True, exist_ok=True)
@@ -117,6 +121,17 @@ class Quarantine:
         self.close()
 
 
+def _in_memory() -> Path | None:
+    """A folder of the machine's memory with room to spare: a plan makes and removes thousands of small files.
+
+    None (the usual place) where there is none, or where the caller named a place himself.
+    """
+    if os.environ.get("TMPDIR") or not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK | os.X_OK):
+        return None
+    room = os.statvfs(MEMORY)
+    return MEMORY if room.f_bavail * room.f_frsize >= ROOM_IN_MEMORY else None
+
+
 class GitTrialMerges:
     """The `TrialMerges` port over one quarantine."""
 
@@ -129,6 +144,14 @@ class GitTrialMerges:
 
     def unpick(self, change: Sha, onto: str) -> Trial:
         return self._one_way(change, onto, back=True)
+
+    def foresee(self, change: Sha, onto: str) -> None:
+        """Let git begin on a pick that will probably be asked for next; a wrong guess costs that merge."""
+        reader = self._quarantine.reader
+        with contextlib.suppress(ObjectMissing):
+            before, ours, after = self._before(change), reader.tree_of(onto), reader.tree_of(change)
+            self._use_attributes_of(ours)
+            self._quarantine.merges.begin(*self._sides(before, ours, after))
 
     def merge(self, base: str, ours: str, theirs: str) -> Trial:
         read = self._quarantine.reader.tree_of
@@ -172,9 +195,11 @@ class GitTrialMerges:
 
     def _merge(self, base: TreeId, ours: TreeId, theirs: TreeId) -> Trial:
         self._use_attributes_of(ours)
+        return read_merge_tree(self._quarantine.merges.merge(*self._sides(base, ours, theirs)), ours)
+
+    def _sides(self, base: TreeId, ours: TreeId, theirs: TreeId) -> tuple[str, str]:
         root = self._synthetic(base)
-        ran = self._quarantine.merges.merge(self._synthetic(ours, root), self._synthetic(theirs, root))
-        return read_merge_tree(ran, ours)
+        return self._synthetic(ours, root), self._synthetic(theirs, root)
 
     def _synthetic(self, tree: TreeId, *parents: str) -> str:
         lines = [f"tree {tree}", *(f"parent {p}" for p in parents), f"author {NOBODY}", f"committer {NOBODY}", "", ""]

@@ -4,7 +4,7 @@ Nothing here decides what happens to a change; it says what a pick would be, who
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from headway.core.config import Invariant
@@ -66,6 +66,12 @@ class Bench:
     invariants: tuple[Invariant, ...] = ()
     bounds: Bounds = DEFAULT_BOUNDS
     resolvers: Mapping[str, Resolver] | None = None
+    effects: Mapping[Sha, tuple[PathChange, ...]] = field(default_factory=dict)
+    """What changes do to each path, where it is known already."""
+
+    def effect(self, change: Sha) -> tuple[PathChange, ...]:
+        """What one change does to each path."""
+        return self.effects[change] if change in self.effects else self.history.effects([change])[change]
 
 
 def judge(change: Sha, onto: str, bench: Bench, look: Surroundings) -> Judged:
@@ -94,7 +100,7 @@ def provenance(judged: Judged) -> list[dict[str, str | int | None]]:
 
 def _empty(change: Sha, onto: str, trial: Empty, bench: Bench) -> Judged:
     """An empty pick proves nothing by itself; content must show that the fork has upstream's effect."""
-    effect = bench.history.effects([change])[change]
+    effect = bench.effect(change)
     proof, _ = proof_of_presence(bench.history, bench.merges, change, effect, onto, trial.tree)
     if proof is not None:
         return Judged("already_present", "empty", trial.tree, None)
@@ -171,7 +177,7 @@ def gather(
 ) -> tuple[FileFacts, ...]:
     """The files that the rails must see: conflicted ones, those both sides changed, and those an invariant names."""
     by_path = {file.path: file for file in conflicted}
-    effect = {one.path: one for one in bench.history.effects([change])[change]}
+    effect = {one.path: one for one in bench.effect(change)}
     facts = []
     for landed in bench.trees.changes(onto, result.tree):
         upstream = effect.get(landed.path) or _under_old_name(landed, effect)

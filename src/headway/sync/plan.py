@@ -59,6 +59,7 @@ def forecasts(triage: Triage, ledger: Ledger, tip: Sha, *, limit: int = 0) -> It
             pending=frozenset(open_changes),
             absent=frozenset(absent),
             forced=change in ledger.forced,
+            then=next((later for later in pending[at + 1 :] if later in open_changes), None),
         )
         yield Forecast(triage.commits[change], answer)
         open_changes.discard(change)

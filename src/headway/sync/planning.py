@@ -34,7 +34,7 @@ def plan_of(
     room: Room, ledger: Ledger, line: Range, tip: Sha, *, limit: int = 0, tell: Callable[[int], None] = lambda _: None
 ) -> Plan:
     """The plan of the oldest `limit` pending changes (0: all) on top of `tip`; `tell` hears how many were tried."""
-    triage = Triage.of(room.history, room.merges, room.trees, room.config, line, tip)
+    triage = Triage.of(room.history, room.merges, room.trees, room.config, line, tip, room.foresee)
     found = []
     for one in forecasts(triage, ledger, tip, limit=limit):
         found.append(one)

@@ -37,6 +37,8 @@ class Room:
     log: EventLog
     blobs: BlobStore
     l1: L1 | None
+    foresee: Callable[[Sha, str], None] = lambda _change, _onto: None
+    """A hint: this pick will probably be asked of `merges` next."""
 
     @property
     def home(self) -> StreamId:

@@ -87,7 +87,7 @@ def parsed_by_grammar(language: Language) -> bool:
     return language in OUTLINES
 
 
-@functools.lru_cache(maxsize=128)
+@functools.lru_cache(maxsize=256)
 def outline_of(text: str, language: Language) -> Outline:
     """What one text defines; empty for a language nobody here can read."""
     if language in OUTLINES:
@@ -128,7 +128,7 @@ def _query(language: str, text: str) -> tree_sitter.Query:
     return tree_sitter.Query(_grammar(language), text)
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=12)
 def _tree(text: str, language: str) -> tree_sitter.Tree:
     return _parser(language).parse(encoded(text))
 

@@ -79,6 +79,19 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(WORD.findall(text))
 
 
+def lines_with(text: str, signs: Sequence[str]) -> list[str]:
+    """The lines (without newline) that hold one of the words, each once, in order."""
+    starts: set[int] = set()
+    for sign in signs:
+        at = text.find(sign)
+        while at >= 0:
+            starts.add(text.rfind("\n", 0, at) + 1)
+            end = text.find("\n", at)
+            at = text.find(sign, end) if end >= 0 else -1
+    ends = ((at, text.find("\n", at)) for at in sorted(starts))
+    return [text[at : end if end >= 0 else len(text)] for at, end in ends]
+
+
 def normal(lines: Sequence[str]) -> str:
     """The lines without what a formatter may change: blanks, line breaks, quote style, trailing commas, comment reflow.
 

@@ -5,7 +5,7 @@ Nothing here lands, runs tests or writes to the log; `plan` and the journey ask 
 
 import fnmatch
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -77,24 +77,40 @@ class Triage:
     reverts: Mapping[Sha, tuple[Sha, ...]] = field(default_factory=dict)
     past: Past | None = None
     """The fork's own earlier resolutions; read when a conflict first asks."""
+    foresee: Callable[[Sha, str], None] = lambda _change, _onto: None
+    """Told which pick will probably be asked for next: git may begin on it while the rails look at this one."""
 
     @classmethod
     def of(
-        cls, history: History, merges: TrialMerges, trees: Trees, config: Config, line: Range, tip: Sha | None = None
+        cls,
+        history: History,
+        merges: TrialMerges,
+        trees: Trees,
+        config: Config,
+        line: Range,
+        tip: Sha | None = None,
+        foresee: Callable[[Sha, str], None] = lambda _change, _onto: None,
     ) -> "Triage":
         """Reads the whole range once: messages, effects, who says that it reverts whom. `tip`: the fork's own line."""
         commits = {commit.sha: commit for commit in line.commits}
         reverts = revert_candidates(line.commits)
         past = Past(merges, history, line, tip) if tip is not None else None
-        return cls(history, merges, trees, config, line, commits, history.effects(line.shas), reverts, past)
+        return cls(history, merges, trees, config, line, commits, history.effects(line.shas), reverts, past, foresee)
 
     def assess(
-        self, change: Sha, onto: str, *, pending: frozenset[Sha], absent: frozenset[Sha] = frozenset(), forced: bool
+        self,
+        change: Sha,
+        onto: str,
+        *,
+        pending: frozenset[Sha],
+        absent: frozenset[Sha] = frozenset(),
+        forced: bool,
+        then: Sha | None = None,
     ) -> Assessment:
         """The answer for `change` on top of `onto` (a commit or a tree).
 
         `pending` are changes without a disposition, `absent` those deferred (not in the fork either); `forced` means
-        that a person asked for it, so policy rules do not apply.
+        that a person asked for it, so policy rules do not apply. `then` will be asked about next.
         """
         effect = self.effects[change]
         if not forced and (rule := matching_rule(self.config.policy, effect)) is not None:
@@ -104,7 +120,10 @@ class Triage:
             return Decided(change, "deferred", Reason.PROTECTED_PATH, facts)
         if not forced and (pair := self._reverted_pair(change, pending, absent)) is not None:
             return pair
-        return self._judged(change, onto, self.merges.pick(change, onto))
+        trial = self.merges.pick(change, onto)
+        if then is not None:
+            self.foresee(then, trial.tree if isinstance(trial, Clean) else onto)
+        return self._judged(change, onto, trial)
 
     def _judged(self, change: Sha, onto: str, trial: Trial) -> Assessment:
         match trial:
@@ -118,7 +137,7 @@ class Triage:
 
     def _surveyed(self, change: Sha, onto: str, trial: Clean | Conflicted) -> Assessment:
         """The ladder where git has a conflict, and the rails over whatever came out, git's clean merges too."""
-        bench = Bench(self.merges, self.history, self.trees, self.config.invariant)
+        bench = Bench(self.merges, self.history, self.trees, self.config.invariant, effects=self.effects)
         paths = frozenset(one.path for one in self.effects[change])
         recorded = nothing_recorded if self.past is None else self.past.recorded(paths)
         look = surroundings(self.merges, self.trees, change, lambda: self.line.base, recorded)

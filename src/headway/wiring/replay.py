@@ -89,7 +89,8 @@ def _read(order: Order) -> tuple[Case, ...]:
 def engine(repository: Path, objects: Path | None) -> Iterator[Callable[[Case], Answer]]:
     """Answers cases. Reads nothing but ancestors of a case's base and of its upstream commit."""
     with Quarantine(repository) as quarantine:
-        merges, trees, history = GitTrialMerges(quarantine), GitTrees(quarantine.git), GitHistory(quarantine.git)
+        merges, history = GitTrialMerges(quarantine), GitHistory(quarantine.git)
+        trees = GitTrees(quarantine.git, lambda: quarantine.reader)
         bench = Bench(merges, history, trees)
         harvest = Harvest(merges, history)
 

@@ -222,17 +222,19 @@ def _room(
         failpoints=state.failpoints,
         fetch_from=source,
     )
+    merges = GitTrialMerges(quarantine)
     both = Git(fork.top, env={"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(quarantine.objects)})
     return Room(
         config=config,
         history=GitHistory(both),
-        merges=GitTrialMerges(quarantine),
-        trees=GitTrees(both),
+        merges=merges,
+        trees=GitTrees(both, lambda: quarantine.reader),
         patches=GitPatches(fork.git),
         landing=landing,
         log=state.log,
         blobs=state.blobs,
         l1=_l1(fork, config, state, quarantine, world, root),
+        foresee=merges.foresee,
     )
 
 

@@ -4,6 +4,7 @@ git merges `a b c` -> `b a c` (fork) and `a b c` -> `b c a` (upstream) to `b a c
 the first `a`, which counts once, and each put it somewhere else, which counts twice.
 """
 
+import functools
 import re
 from collections import Counter
 
@@ -11,7 +12,7 @@ from headway.core.gates import PASSED, Verdict
 from headway.core.reasons import Reason
 from headway.sync.conflict import lines_of
 from headway.sync.languages import is_prose, language_of
-from headway.sync.rails.facts import FileFacts, Proposal, most_expected, refused
+from headway.sync.rails.facts import DEFINING, FileFacts, Proposal, most_expected, refused
 from headway.sync.symbols import outline_of
 from headway.sync.textmerge import words
 
@@ -22,7 +23,9 @@ KEYWORDS = frozenset(
     " true false True False".split()
 )
 """A line of nothing but these is found everywhere."""
-DEFINING = re.compile(r"^\s*(async\s+def|def|class|struct|enum|multiclass|defm)\b|\)[^;]*\{\s*$|@\w+\(|^\S.*\($")
+NAMED = re.compile(r"(\w+)\s*[(<]|\b(?:def|class|struct|enum|multiclass|defm)\s+(\w+)")
+CONTROL = frozenset(("if", "for", "while", "switch", "catch", "return", "sizeof", "template"))
+"""Words before a bracket that name nothing."""
 REGISTRATION = re.compile(r"[\w\]>)]\s*\(|^\s*(import|from|using|#\s*include)\b|^\s*\"[\w-]+\",?$")
 
 
@@ -40,19 +43,30 @@ def duplicated(proposal: Proposal) -> Verdict:
 
 def _twice_defined(file: FileFacts) -> str:
     language = language_of(file.path)
-    if not file.conflicted and not _brings_definitions(file):
+    if not file.conflicted and not _both_bring_one(file):
         return ""
     twice = {name: n for name, n in outline_of(file.result or "", language).definitions.items() if n > 1}
-    if not twice:
-        return ""
-    _, ours, theirs, _ = file.outlines()
-    return next((name for name, n in twice.items() if n > max(ours.definitions[name], theirs.definitions[name])), "")
+    for side in (file.ours, file.theirs):
+        if not twice:
+            break
+        had = outline_of(side or "", language).definitions
+        twice = {name: n for name, n in twice.items() if n > had[name]}
+    return next(iter(twice), "")
 
 
-def _brings_definitions(file: FileFacts) -> bool:
-    """A line that may define something is new on upstream's side: spares the parser most clean picks."""
-    old = set((file.base or "").split("\n"))
-    return any(DEFINING.search(line) for line in (file.theirs or "").split("\n") if line not in old)
+def _both_bring_one(file: FileFacts) -> bool:
+    """Both sides have new lines that may define one same name: spares the parser most clean picks."""
+    old = frozenset((file.base or "").split("\n"))
+    brought = _names_defined_in_new_lines(file.theirs or "", old)
+    return bool(brought) and not brought.isdisjoint(_names_defined_in_new_lines(file.ours or "", old))
+
+
+def _names_defined_in_new_lines(text: str, old: frozenset[str]) -> set[str]:
+    """A name may stand up to three lines above the end of its signature."""
+    lines = text.split("\n")
+    heads = [at for at, line in enumerate(lines) if line not in old and DEFINING.search(line)]
+    windows = ("\n".join(lines[max(at - 3, 0) : at + 1]) for at in heads)
+    return {one or other for window in windows for one, other in NAMED.findall(window)} - CONTROL
 
 
 def _twice_merged(file: FileFacts) -> str:
@@ -86,4 +100,9 @@ def _same_block(file: FileFacts, line: str) -> bool:
 
 
 def _counted(text: str | None) -> Counter[str]:
-    return Counter(line.strip() for line in (text or "").split("\n"))
+    return _stripped_lines(text or "")
+
+
+@functools.lru_cache(maxsize=64)
+def _stripped_lines(text: str) -> Counter[str]:
+    return Counter(map(str.strip, text.split("\n")))

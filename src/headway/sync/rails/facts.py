@@ -4,6 +4,7 @@
 conflict either way, so a rail asks for the smaller of what is additive and what one side alone has.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from headway.sync.conflict import Segment
 from headway.sync.languages import language_of
 from headway.sync.symbols import Outline, Uses, outline_of, uses_of
 
+DEFINING = re.compile(r"^\s*(async\s+def|def|class|struct|enum|multiclass|defm)\b|\)[^;]*\{\s*$|@\w+\(|^\S.*\($")
+"""A line that may define something, or begin or end a signature."""
 RETRY = "Correct the proposal, or defer the change."
 
 
@@ -78,6 +81,12 @@ Rail = Callable[[Proposal], Verdict]
 def refused(reason: Reason, message: str, next_step: str = RETRY) -> Refused:
     """A rail's refusal; the message names the file and the thing."""
     return Refused(reason, message, next_step)
+
+
+def brings_definitions(file: FileFacts) -> bool:
+    """A line that may define something is new on upstream's side: spares the parser most clean picks."""
+    old = set((file.base or "").split("\n"))
+    return any(DEFINING.search(line) for line in (file.theirs or "").split("\n") if line not in old)
 
 
 def least_expected(base: int, ours: int, theirs: int) -> int:

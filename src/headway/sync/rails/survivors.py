@@ -4,54 +4,59 @@ The failure behind it: a resolution keeps a new helper and drops its only call. 
 the helper; only the speed falls.
 """
 
-from collections.abc import Iterable
-
 from headway.core.gates import PASSED, Verdict
 from headway.core.reasons import Reason
-from headway.sync.rails.facts import FileFacts, Proposal, least_expected, refused
-from headway.sync.symbols import Outline
-
-Four = tuple[Outline, Outline, Outline, Outline]
+from headway.sync.languages import language_of
+from headway.sync.rails.facts import FileFacts, Proposal, brings_definitions, least_expected, refused
+from headway.sync.symbols import outline_of
 
 
 def definition_dropped(proposal: Proposal) -> Verdict:
     """Refuses a resolution without a definition that a side brought in, or that both sides kept.
 
-    git's own clean merges are not asked: they apply every edit of both sides, so they cannot lose one.
+    git's own clean merges owe nothing: they apply every edit of both sides, so they cannot lose one. A definition that
+    is gone from its file may stand in another one of the pick: it moved.
     """
-    if not any(file.conflicted for file in proposal.files):
-        return PASSED
-    every = [(file.path, file.outlines()) for file in proposal.files if file.result is not None]
-    anywhere = {name for _, (_, _, _, result) in every for name in result.names}
-    for path, (base, ours, theirs, _) in every:
-        owed = {
-            "upstream": theirs.names.keys() - base.names.keys(),
-            "the fork": ours.names.keys() - base.names.keys(),
-            "either side": base.names.keys() & ours.names.keys() & theirs.names.keys(),
-        }
+    for file in _conflicted(proposal):
+        base, ours, theirs, result = (outline.names.keys() for outline in file.outlines())
+        owed = {"upstream": theirs - base, "the fork": ours - base, "either side": base & ours & theirs}
         for side, names in owed.items():
-            if lost := sorted(names - anywhere):
-                return refused(Reason.DEFINITION_DROPPED, f"{path}: {side} defines {lost[0]}, the result does not.")
+            for name in sorted(names - result):
+                if not _stands_elsewhere(proposal, name):
+                    return refused(
+                        Reason.DEFINITION_DROPPED, f"{file.path}: {side} defines {name}, the result does not."
+                    )
     return PASSED
 
 
 def call_site_dropped(proposal: Proposal) -> Verdict:
     """Refuses a result in which something upstream defines is never used, or has fewer calls than upstream gives it."""
-    if not any(file.conflicted for file in proposal.files):
+    conflicted = _conflicted(proposal)
+    if not conflicted:
         return PASSED
-    every = [(file, file.outlines()) for file in proposal.files if file.result is not None]
-    for name in sorted(_new_names(four for _, four in every)):
+    for name in sorted(_new_names(proposal)):
         upstream = kept = 0
-        for file, (_, _, theirs, result) in every:
+        for file in (
+            one for one in proposal.files if one.result is not None and name in (one.theirs or "") + one.result
+        ):
+            _, _, theirs, result = file.outlines()
             _, _, their_uses, result_uses = file.uses()
             upstream += their_uses.mentions[name] - theirs.names[name]
             kept += result_uses.mentions[name] - result.names[name]
         if upstream > 0 and kept <= 0:
             return refused(Reason.CALL_SITE_DROPPED, f"{name}: 0 references (upstream {upstream}).")
-    for file, _ in every:
-        if file.conflicted and (lost := _fewer_calls(file)):
+    for file in conflicted:
+        if lost := _fewer_calls(file):
             return refused(Reason.CALL_SITE_DROPPED, lost)
     return PASSED
+
+
+def _conflicted(proposal: Proposal) -> list[FileFacts]:
+    return [file for file in proposal.files if file.conflicted and file.result is not None]
+
+
+def _stands_elsewhere(proposal: Proposal, name: str) -> bool:
+    return any(name in file.outlines()[3].names for file in proposal.files if name in (file.result or ""))
 
 
 def _fewer_calls(file: FileFacts) -> str:
@@ -64,5 +69,12 @@ def _fewer_calls(file: FileFacts) -> str:
     return ""
 
 
-def _new_names(every: Iterable[Four]) -> set[str]:
-    return {name for base, _, theirs, _ in every for name in theirs.names if name not in base.names}
+def _new_names(proposal: Proposal) -> set[str]:
+    """What upstream defines and its parent did not, in any file of the pick that brings definitions."""
+    found: set[str] = set()
+    for file in proposal.files:
+        if file.result is not None and (file.conflicted or brings_definitions(file)):
+            language = language_of(file.path)
+            base, theirs = (outline_of(text or "", language) for text in (file.base, file.theirs))
+            found |= theirs.names.keys() - base.names.keys()
+    return found

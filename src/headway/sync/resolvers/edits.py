@@ -4,6 +4,7 @@ Not overlapping in text is not the same as independent: `independent` refuses wh
 other side took away, or both sides introduce the same name.
 """
 
+import functools
 import re
 from collections.abc import Sequence
 
@@ -45,6 +46,7 @@ def separate_tokens(hunk: Hunk, file: ConflictedFile, _: Surroundings) -> Answer
     return Answer(lines, "separate_tokens", "both sides changed different words of these lines")
 
 
+@functools.lru_cache(maxsize=16)
 def _rewritten(hunk: Hunk) -> bool:
     """One side changed this place in so many spots that it is another text now."""
     base = _significant(hunk.base)
