@@ -130,6 +130,8 @@ class Reason(StrEnum):
     """The proposal edits something outside the candidate's editable paths."""
     VACUOUS_TASK = "vacuous_task"
     """A trivial answer (zeros, a copy, a constant, noise) passes the task's own cases."""
+    BAD_TASK = "bad_task"
+    """The task itself is at fault: its reference does not load or is not finite, or its own baseline fails."""
 
     # --- lab: what judge and runner see a candidate do
     OUTPUT_TYPE = "output_type"

@@ -185,7 +185,7 @@ def baseline_facts(task: Task, result: WorkerResult, blobs: BlobStore) -> Baseli
 def refuses_task(result: WorkerResult) -> bool:
     """Whether a baseline job says that the task itself is at fault: the judge could not even begin, or refused it."""
     code = result.refusal.code if result.refusal is not None else ""
-    return result.outcome == "refused" or code == Reason.VACUOUS_TASK
+    return result.outcome == "refused" or code in (Reason.VACUOUS_TASK, Reason.BAD_TASK)
 
 
 def machine_refusal(result: dict[str, Any]) -> str:

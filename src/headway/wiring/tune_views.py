@@ -146,7 +146,8 @@ def _baseline_run(worker: LocalWorker, task: Task, number: int) -> WorkerResult:
     if result is None:
         raise CouldNotRun(f"The worker gave no answer on {task.id} within {2 * task.job_seconds:g} s.")
     if result.refusal is not None:
-        told = f"{result.refusal.message} {result.refusal.next}".strip()
+        at_fault = "its baseline: " if result.outcome == "refused" else ""
+        told = f"{at_fault}{result.refusal.message} {result.refusal.next}".strip()
         kind = HeadwayError if refuses_task(result) else CouldNotRun
         raise kind(f"The task {task.id} fails its check ({result.refusal.code}): {told}")
     return result

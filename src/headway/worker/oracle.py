@@ -50,9 +50,12 @@ class Reference:
             spec.loader.exec_module(module)
             self._make: Callable[[dict[str, Any], int], dict[str, Any]] = module.make_inputs
             self._oracle: Callable[[dict[str, Any]], dict[str, Any]] = module.oracle
+        except ImportError as trouble:
+            message = f"The task's {path.name} needs what is not here: {trouble}."
+            raise CouldNotRun("infrastructure", message, "Install it for the worker's Python.") from trouble
         except Exception as trouble:
             message = f"The task's {path.name} does not load: {type(trouble).__name__}: {trouble}."
-            raise CouldNotRun("infrastructure", message, "Correct the task.") from trouble
+            raise CouldNotRun("bad_task", message, "Correct the task.") from trouble
         self._task = task
 
     def inputs(self, case: Case, seed: int) -> dict[str, Any]:

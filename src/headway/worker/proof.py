@@ -14,7 +14,10 @@ DRAWS = 5
 
 
 def prove(task: Task, reference: Reference, baseline: Candidate) -> dict[str, Tolerance]:
-    """The tolerance of every case. Raises CouldNotRun(`vacuous_task`) naming the case and the answer that passes it."""
+    """The tolerance of every case.
+
+    Raises CouldNotRun (`vacuous_task`, `bad_task`) naming the case and what passes or fails it.
+    """
     rng = numpy.random.default_rng()
     found = {}
     for case in task.cases:
@@ -28,25 +31,31 @@ def prove(task: Task, reference: Reference, baseline: Candidate) -> dict[str, To
                 errors += baseline.run([problem]).errors
             except Refused as refusal:
                 message = f"The task's own baseline fails on case {case.name}: {refusal.message}"
-                raise CouldNotRun("vacuous_task", message, "Correct the task.") from refusal
+                raise CouldNotRun("bad_task", message, "Correct the task.") from refusal
         own = worst(errors)
         if own.fault or not numpy.isfinite(own.whole):
             message = f"The task's own baseline fails on case {case.name}: {own.fault}."
-            raise CouldNotRun("vacuous_task", message, "Correct the task.")
+            raise CouldNotRun("bad_task", message, "Correct the task.")
         found[case.name] = tolerance(task, own)
-        _refuse_vacuous(task, reference, problems[0], found[case.name])
+        _refuse_vacuous(task, reference, problems[0], found[case.name], own)
     return found
 
 
-def _refuse_vacuous(task: Task, reference: Reference, problem: Problem, bound: Tolerance) -> None:
+def _refuse_vacuous(task: Task, reference: Reference, problem: Problem, bound: Tolerance, own: Errors) -> None:
+    strict = tolerance(task, Errors(0.0, 0.0))
     for output in reference.outputs():
         expected = problem.expected[output["name"]]
         if not numpy.isfinite(expected).all():
-            raise CouldNotRun(
-                "vacuous_task", f"The oracle of case {problem.case.name} is not finite.", "Correct the task."
-            )
+            raise CouldNotRun("bad_task", f"The oracle of case {problem.case.name} is not finite.", "Correct the task.")
         for name, answer in trivial_answers(problem.inputs, expected, output["type"], 0).items():
-            if bound.passes(compare(answer, expected, output["type"])):
+            errors = compare(answer, expected, output["type"])
+            if bound.passes(errors) and not strict.passes(errors):
+                # the task would be sharp enough, were its tolerance not made from a baseline that is wrong
+                message = (
+                    f"The task's own baseline is as wrong as {name} on case {problem.case.name} ({own.whole:.2g})."
+                )
+                raise CouldNotRun("bad_task", message, "Correct baseline or reference.")
+            if bound.passes(errors):
                 message = f"Case {problem.case.name} of {task.id} is vacuous: {name} passes it."
                 raise CouldNotRun("vacuous_task", message, "Choose inputs whose answer depends on them.")
 
