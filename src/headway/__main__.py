@@ -1,4 +1,4 @@
-"""The program: `headway` and `python -m headway` both begin here. Only what ^C needs is imported before it is guarded."""
+"""The program: `headway` and `python -m headway` begin here. Only what ^C needs is imported before it is guarded."""
 
 import signal
 import sys
