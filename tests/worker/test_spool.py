@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,28 @@ def test_bad_keys_tasks_and_newer_results_are_said_plainly(spool: Path, tmp_path
     (spool / "results" / "newer.json").write_text(json.dumps({"digest": digest, "result": result}))
     with pytest.raises(CouldNotRun, match="worker-result/9"):
         mine.collect("newer", 0)
+
+
+BUSY = """
+import numpy as np
+
+def entry(x):
+    for _ in range(400):
+        np.sort(np.arange(100000)[::-1])
+    return x * 2 + 1
+"""
+
+
+@pytest.mark.parametrize(("source", "outcome"), [(BUSY, "refused"), (BASELINE, "could_not_run")])
+def test_a_late_job_is_the_candidates_fault_only_if_its_own_calls_took_the_time(
+    source: str, outcome: str, spool: Path, task: Path
+) -> None:
+    mine = SpoolWorker(spool)
+    one = job(task, "late", source)
+    seconds = 0.2 if outcome == "refused" else 0.001  # the second is over before the first case, whoever asks
+    mine.submit(replace(one, seconds=seconds))
+    ended(start(spool))
+    result = mine.collect("late", 0)
+    assert result is not None and result.refusal is not None
+    assert (result.outcome, result.refusal.code) == (outcome, "timed_out")
+    assert ("the machine is too busy" in result.refusal.message) == (outcome == "could_not_run")

@@ -48,6 +48,8 @@ HOPELESS_TROUBLE = frozenset({Reason.NO_COMPILER, Reason.NO_DEVICE, Reason.DISK_
 """What no second try will change."""
 HOPELESS = 0.8
 """A screening whose upper bound is below this share of the incumbent's speed is not followed up."""
+BLOCKS_IN_JOB_SECONDS = 16
+"""A-B-B-A blocks that a task's `[limits]` allow time for; a test that needs more gets more in proportion."""
 TEST_SHARE = 0.08
 """Of the campaign's seconds that one promotion test may take."""
 SCREEN_BLOCKS, BASELINE_BLOCKS, EVALUATE_BLOCKS = 3, 12, 12
@@ -217,7 +219,7 @@ class Attempts:
             seed=campaign.needed.seed * 1_000_003 + number,
             pairs=int(intent.args["blocks"]),
             rival=None if rival is None else text_of(self.blobs, rival.source),
-            seconds=self.task.job_seconds,
+            seconds=self.task.job_seconds * max(1.0, int(intent.args["blocks"]) / BLOCKS_IN_JOB_SECONDS),
             knobs={} if number == BASELINE else campaign.attempt(number).knobs,
         )
 

@@ -41,6 +41,8 @@ class Candidate:
         self._task, self._reference = task, reference
         self._rng = numpy.random.default_rng(seed)
         self._place: int | None = None
+        self.core_seconds = 0.0
+        """Time of all calls so far on a core: what the candidate itself used of its job's time."""
 
     def load(self, source: str, library: bytes | None, absent: list[str], pool_bytes: int) -> None:
         """Raises Refused for what the candidate does while it is loaded."""
@@ -70,6 +72,7 @@ class Candidate:
 
     def _answer(self, orders: list[dict[str, Any]], batch: list[list[Laid]], case: Case, seconds: float) -> Answer:
         answer = self.session.call({"do": "call", "calls": orders}, lambda: self._fill(batch), seconds)
+        self.core_seconds += answer.cpu / 1e9
         self.session.check(answer.said, f"on case {case.shown}")
         return answer
 
