@@ -76,7 +76,7 @@ def wait_until_gone(pid: int) -> None:
 def campaign(keep: Path, minutes: float, evaluations: int, kills: int, seed: int) -> None:
     """Run until both `minutes` and `evaluations` are reached, with `kills` SIGKILLs and one stop and start between."""
     folder, chance, began = keep / "campaign", random.Random(seed), time.monotonic()
-    wide = ["--attempts", "100000", "--seconds", str(10 * 86_400), "--stall", "100000"]
+    wide = ["--attempts", "100000", "--seconds", str(10 * 86_400), "--stall", "100000", "--min-gain", "0.05"]
     start = ["tune", "run", "cpu-matmul", *wide, "--seed", str(seed), "--dir", str(folder), "--detach"]
     pid = started(headway(*start))
     moments = sorted(chance.uniform(0.02, 0.98) * minutes * 60 for _ in range(kills))
