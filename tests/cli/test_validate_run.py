@@ -84,7 +84,7 @@ def test_everything_is_in_the_log_and_the_log_verifies(fork: Repo, capsys: pytes
 @pytest.mark.parametrize(
     ("toml", "args", "code", "words"),
     [
-        (config("no-such-runner"), [], 1, "could not run (no_command): L1's test step `no-such-runner`"),
+        (config("no-such-runner"), [], 1, "could not run (no_command): The test step `no-such-runner`"),
         (config(more='build = "PATH=/nowhere cc x.c"'), [], 4, "could not run (no_compiler)"),
         (config("true"), [], 4, "no file matches report.xml"),
         (config(), ["no-such-branch"], 1, "'no-such-branch' names no commit"),
@@ -192,7 +192,7 @@ def test_a_culprit_search_needs_a_range(fork: Repo, capsys: pytest.CaptureFixtur
     assert exit_code_of(["validate", "culprit", "--good", "HEAD", "--bad", "HEAD~1", "--test", "x"]) == 1
     assert "HEAD is no ancestor of HEAD~1" in capsys.readouterr().err
     assert exit_code_of(["validate", "culprit", "--good", "HEAD~1"]) == 1
-    assert "One of --test and --command is needed" in capsys.readouterr().err
+    assert "Exactly one of --test, --command and --metric is needed" in capsys.readouterr().err
 
 
 def test_canaries_from_the_command_line(fork: Repo, capsys: pytest.CaptureFixture[str]) -> None:

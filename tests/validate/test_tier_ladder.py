@@ -13,15 +13,17 @@ from headway.core.reasons import Reason
 from tests.validate.suites import CHECKS, ENGINE, L1, TEST, new_fork
 
 
-def test_a_green_change_passes_and_its_base_is_not_run(tmp_path: Path) -> None:
+def test_a_green_change_passes_and_its_base_is_run_only_for_the_names_of_its_tests(tmp_path: Path) -> None:
     fork = new_fork(tmp_path)
     change = fork.change("faster", {"engine/__init__.py": ENGINE + "X = 1\n"})
+    nameless = fork.check(change, l1=L1Config(test=L1.test))
+    assert nameless.verdict == Passed() and nameless.base is None and len(fork.executor.commands) == 1
     answer = fork.check(change)
     assert answer.verdict == Passed()
     assert dict(answer.change.counts) == {"passed": 2, "failed": 0, "skipped": 0, "not_run": 0}
     assert [test.id for test in answer.change.tests] == ["tests/checks.py::test_adds", "tests/checks.py::test_doubles"]
-    assert len(fork.executor.commands) == 1
-    ran, judged = answer.events
+    assert len(fork.executor.commands) == 3
+    ran, _, judged = answer.events
     assert isinstance(ran, SuiteRan) and (ran.passed, ran.failed, ran.trouble) == (2, 0, "")
     assert isinstance(judged, L1Judged) and (judged.verdict, judged.reason) == ("passed", "")
 

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
+from headway.adapters.config_steps import L1Table, Line, Regex, Table, steps_of
+from headway.adapters.config_tiers import TiersTables, tiers_of
 from headway.core.config import (
     CONFIG_NAME,
     AdoptConfig,
@@ -18,11 +20,9 @@ from headway.core.config import (
     Config,
     ForkConfig,
     Invariant,
-    L1Config,
     LandingConfig,
     PlanConfig,
     PolicyRule,
-    StepConfig,
     UpstreamConfig,
 )
 from headway.core.errors import HeadwayError
@@ -35,20 +35,6 @@ class ConfigError(HeadwayError):
     """headway.toml is malformed; the message names file, key and the nearest valid key."""
 
 
-def _as_step(value: Any) -> Any:
-    if not isinstance(value, str | dict | BaseModel):
-        raise ValueError("it takes a line for `sh -c` or a table")
-    return {"run": value} if isinstance(value, str) else value
-
-
-def _compiles(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as fault:
-        raise ValueError(f"is not a regular expression: {fault}") from fault
-    return pattern
-
-
 def _branch_name(name: str) -> str:
     """git's own rules (check-ref-format), so that no run ends at a branch that cannot be moved, or an option."""
     if not name or name.startswith("-") or _NO_BRANCH.search(name):
@@ -56,118 +42,74 @@ def _branch_name(name: str) -> str:
     return name
 
 
-def _inside(path: str) -> str:
-    """A path or glob of the clone: headway itself removes stale reports and writes canaries, so never elsewhere."""
-    parts = path.split("/")
-    if not path.strip("/.") or path.startswith("/") or "\0" in path or ".." in parts:
-        raise ValueError(f"{path!r} is no path below the root of the clone")
-    if any("**" in part and part != "**" for part in parts):
-        raise ValueError(f"in {path!r}, ** must be a whole part of the path")
-    return path
-
-
-def _no_nul(line: str) -> str:
-    if "\0" in line:
-        raise ValueError("has a NUL character")
-    return line
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
 _Branch = Annotated[str, AfterValidator(_branch_name)]
-_Line = Annotated[str, AfterValidator(_no_nul)]
 
 
-class _Upstream(_Table):
-    url: Annotated[_Line, Field(min_length=1)]
+class _Upstream(Table):
+    url: Annotated[Line, Field(min_length=1)]
     branch: _Branch = "main"
 
 
-class _Fork(_Table):
+class _Fork(Table):
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     trunk: _Branch = "main"
 
 
-class _Landing(_Table):
+class _Landing(Table):
     mode: Literal["branch", "pull-request", "direct"] = "branch"
     branch: _Branch = "headway/sync"
     hooks: Literal["run", "skip"] = "run"
 
 
-class _Plan(_Table):
+class _Plan(Table):
     bundle: Annotated[int, Field(ge=1, le=1000)] = 20
     window: Annotated[int, Field(ge=1, le=100_000)] = 70
 
 
-class _Step(_Table):
-    run: Annotated[_Line, Field(min_length=1)]
-    timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400, strict=False)] = 900.0
-    network: bool = False
-
-
-_StepOrLine = Annotated[_Step, BeforeValidator(_as_step)]
-_Regex = Annotated[str, BeforeValidator(_compiles)]
 _Globs = Annotated[list[str], Field(default_factory=list)]
-_InsideGlobs = Annotated[list[Annotated[str, AfterValidator(_inside)]], Field(default_factory=list)]
 
 
-class _L1(_Table):
-    test: _StepOrLine
-    setup: _StepOrLine | None = None
-    build: _StepOrLine | None = None
-    junit: _InsideGlobs
-    count_pattern: _Regex = ""
-    env: list[str] = Field(default_factory=lambda: ["PATH", "LANG", "LC_ALL", "TZ"])
-    set_env: dict[str, _Line] = Field(default_factory=dict)
-    cache: _InsideGlobs
-    reruns: Annotated[int, Field(ge=0, le=1000)] = 0
-    harness: Literal["", "pytest", "lit"] = ""
-    canary_paths: _InsideGlobs
-
-
-class _Policy(_Table):
+class _Policy(Table):
     paths: Annotated[list[str], Field(min_length=1)]
     decide: Literal["wont_port", "later"]
     reason: Annotated[str, Field(min_length=1)]
 
 
-class _Invariant(_Table):
+class _Invariant(Table):
     paths: Annotated[list[str], Field(min_length=1)]
-    pattern: _Regex
+    pattern: Regex
     at_least: Annotated[int, Field(ge=0)] = 1
     reason: str = ""
 
 
-class _Canary(_Table):
+class _Canary(Table):
     name: Annotated[str, Field(min_length=1)]
     path: Annotated[str, Field(min_length=1)]
     find: Annotated[str, Field(min_length=1)]
     replace: str
 
 
-class _AllowedSkip(_Table):
+class _AllowedSkip(Table):
     tests: Annotated[str, Field(min_length=1)]
     reason: Annotated[str, Field(min_length=1)]
     until: date | None = None
 
 
-class _Protect(_Table):
+class _Protect(Table):
     paths: _Globs
 
 
-class _Adopt(_Table):
-    subject_patterns: list[_Regex] = Field(default_factory=list)
-    body_patterns: list[_Regex] = Field(default_factory=list)
+class _Adopt(Table):
+    subject_patterns: list[Regex] = Field(default_factory=list)
+    body_patterns: list[Regex] = Field(default_factory=list)
 
 
-class _File(_Table):
+class _File(TiersTables):
     upstream: _Upstream
     fork: _Fork
     landing: _Landing = Field(default_factory=_Landing)
     plan: _Plan = Field(default_factory=_Plan)
-    l1: _L1 | None = None
+    l1: L1Table | None = None
     policy: list[_Policy] = Field(default_factory=list)
     invariant: list[_Invariant] = Field(default_factory=list)
     protect: _Protect = Field(default_factory=lambda: _Protect(paths=[]))
@@ -231,42 +173,25 @@ def _table_of(annotation: Any) -> type[BaseModel] | None:
     return None
 
 
-def _step(step: _Step | None) -> StepConfig | None:
-    return None if step is None else StepConfig(step.run, step.timeout_seconds, step.network)
-
-
-def _l1(l1: _L1 | None) -> L1Config | None:
-    if l1 is None:
-        return None
-    test = StepConfig(l1.test.run, l1.test.timeout_seconds, l1.test.network)
-    return L1Config(
-        test=test,
-        setup=_step(l1.setup),
-        build=_step(l1.build),
-        junit=tuple(l1.junit),
-        count_pattern=l1.count_pattern,
-        env=tuple(l1.env),
-        set_env=dict(l1.set_env),
-        cache=tuple(l1.cache),
-        reruns=l1.reruns,
-        harness=l1.harness,
-        canary_paths=tuple(l1.canary_paths),
-    )
-
-
 def _frozen(file: _File, digest: Digest, source: str) -> Config:
+    l1 = steps_of(file.l1, file.l1.test) if file.l1 is not None else None
+    try:
+        tiers = tiers_of(file, l1)
+    except ValueError as fault:
+        raise ConfigError(f"{source}: {fault}.", "docs/config.md says what it takes.") from fault
     return Config(
         upstream=UpstreamConfig(file.upstream.url, file.upstream.branch),
         fork=ForkConfig(file.fork.id, file.fork.trunk),
         landing=LandingConfig(file.landing.mode, file.landing.branch, file.landing.hooks),
         plan=PlanConfig(file.plan.bundle, file.plan.window),
-        l1=_l1(file.l1),
+        l1=l1,
         policy=tuple(PolicyRule(tuple(p.paths), p.decide, p.reason) for p in file.policy),
         invariant=tuple(Invariant(tuple(i.paths), i.pattern, i.at_least, i.reason) for i in file.invariant),
         protected_paths=(CONFIG_NAME, *file.protect.paths),
         adopt=AdoptConfig(tuple(file.adopt.subject_patterns), tuple(file.adopt.body_patterns)),
         allowed_skip=tuple(AllowedSkip(a.tests, a.reason, a.until) for a in file.allowed_skip),
         canary=tuple(CanaryRule(c.name, c.path, c.find, c.replace) for c in file.canary),
+        tiers=tiers,
         digest=digest,
         source=source,
     )

@@ -4,6 +4,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
+from headway.core.config_steps import L1Config as L1Config
+from headway.core.config_steps import StepConfig as StepConfig
+from headway.core.config_tiers import TiersConfig
 from headway.core.names import Digest
 
 LandingMode = Literal["branch", "pull-request", "direct"]
@@ -44,41 +47,6 @@ class PlanConfig:
     """Changes that land together at most: a bundle is one review, and group testing has to look into it."""
     window: int = 70
     """A bundle's members lie within so many pending changes: how far a change may be taken ahead of its elders."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepConfig:
-    """One L1 step: a command line for `sh -c` in the clone, its limit in seconds, whether it may use the network."""
-
-    run: str
-    timeout_seconds: float = 900.0
-    network: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class L1Config:
-    """`setup`, `build` and `test` run in that order, in a separate clone of the revision.
-
-    `junit` are globs of JUnit XML files that `test` writes; without one the test step is judged by its exit code and
-    `count_pattern` (a regex whose named groups `passed`, `failed`, `skipped` are counts in its output).
-    `cache` are ignored paths of the clone that survive from run to run (a venv, a build folder).
-    """
-
-    test: StepConfig
-    setup: StepConfig | None = None
-    build: StepConfig | None = None
-    junit: tuple[str, ...] = ()
-    count_pattern: str = ""
-    env: tuple[str, ...] = ("PATH", "LANG", "LC_ALL", "TZ")
-    set_env: dict[str, str] = field(default_factory=dict)
-    cache: tuple[str, ...] = ()
-    reruns: int = 0
-    """More runs on both sides, at most, to tell a flaky failure from a new one."""
-    harness: Literal["", "pytest", "lit"] = ""
-    """`pytest`: headway's own plugin reports collection, deselection and every outcome; `lit`: its JSON output with
-    features. "": JUnit, counts or the exit code."""
-    canary_paths: tuple[str, ...] = ()
-    """Files to break for the proof that L1 is not blind; empty: headway chooses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +112,4 @@ class Config:
     adopt: AdoptConfig = AdoptConfig()
     allowed_skip: tuple[AllowedSkip, ...] = ()
     canary: tuple[CanaryRule, ...] = ()
+    tiers: TiersConfig = field(default_factory=TiersConfig)

@@ -13,11 +13,12 @@ from headway.core.events_core import CoreEvent
 from headway.core.events_sync import SyncEvent
 from headway.core.events_tune import TuneEvent
 from headway.core.events_validate import ValidateEvent
+from headway.core.events_validate_tiers import TierEvent
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
-Event = CoreEvent | SyncEvent | ValidateEvent | TuneEvent
+Event = CoreEvent | SyncEvent | ValidateEvent | TierEvent | TuneEvent
 
 
 class UnknownEvent(HeadwayError):
@@ -72,7 +73,7 @@ def _storable(payload: str) -> str:
 @functools.cache
 def _event_types() -> dict[str, type[Any]]:
     members: dict[str, type[Any]] = {}
-    for union in (CoreEvent, SyncEvent, ValidateEvent, TuneEvent):
+    for union in (CoreEvent, SyncEvent, ValidateEvent, TierEvent, TuneEvent):
         for cls in get_args(union):
             assert cls.TYPE not in members, f"two events share the type {cls.TYPE}"
             members[cls.TYPE] = cls

@@ -92,6 +92,10 @@ class Reason(StrEnum):
     """A test that fails now and then fails for certain more often on the change than on its base."""
     CENSUS_SHRANK = "census_shrank"
     """Tests that ran on the base do not run on the change, though nothing says that they were removed."""
+    OTHER_REVISION = "other_revision"
+    """A result, or a signature, is of another revision than the one it was handed in for."""
+    OLDER_RUN = "older_run"
+    """A newer run of the same suite on the same revision is known, or the run is dated wrongly."""
     REPORT_DAMAGED = "report_damaged"
     """The suite's own report is absent, torn or malformed: what ran is unknown."""
 

@@ -1,8 +1,10 @@
 """Whose failure is it? What fails on the change and is proven to fail on its base was there before; the rest is new."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 
+from headway.core.config_tiers import Waiver
 from headway.core.counts import Tally, chance_of_worse
 from headway.core.gates import PASSED, NotDecided, Refused, Verdict
 from headway.core.names import TestId
@@ -38,6 +40,8 @@ class Attribution:
     infrastructure: tuple[TestId, ...] = ()
     """Fails only on the change, and by its own words for want of network, disk or device."""
     tallies: Mapping[TestId, BothTallies] = field(default_factory=dict)
+    waived: Mapping[TestId, Waiver] = field(default_factory=dict)
+    """New, and somebody answers for it."""
 
 
 def attribute(change: SuiteResult, base: SuiteResult | None) -> Attribution:
@@ -68,6 +72,40 @@ def told_apart(attribution: Attribution, tallies: Mapping[TestId, BothTallies]) 
         flaky=tuple(test for test in attribution.new if kinds.get(test) == "flaky"),
         regressed_flakiness=tuple(test for test in attribution.new if kinds.get(test) == "regressed_flakiness"),
         tallies=tallies,
+    )
+
+
+def left_out(attribution: Attribution, standing: frozenset[TestId]) -> Attribution:
+    """The same with those of `vanished` whose sources still stand among the lost: a report may leave out what it likes.
+
+    A harness of ours knows what it did not run; JUnit XML knows only what it names.
+    """
+    return replace(
+        attribution,
+        vanished=tuple(test for test in attribution.vanished if test not in standing),
+        lost=(
+            *attribution.lost,
+            *(
+                Finding("vanished", test, "the report does not name it, though its source is there", "not_collected")
+                for test in attribution.vanished
+                if test in standing
+            ),
+        ),
+    )
+
+
+def waived(attribution: Attribution, waivers: Sequence[Waiver], today: date) -> Attribution:
+    """The same with failures taken out of `new` and `regressed_flakiness` for which somebody answers today."""
+    covered: dict[TestId, Waiver] = {}
+    for test in (*attribution.new, *attribution.regressed_flakiness):
+        found = next((waiver for waiver in waivers if waiver.covers(test, today)), None)
+        if found is not None:
+            covered[test] = found
+    return replace(
+        attribution,
+        new=tuple(test for test in attribution.new if test not in covered),
+        regressed_flakiness=tuple(test for test in attribution.regressed_flakiness if test not in covered),
+        waived=covered,
     )
 
 
@@ -146,5 +184,5 @@ def _judge_trouble(change: SuiteResult, base: SuiteResult | None) -> Verdict:
 
 
 def _nothing_ran(change: SuiteResult) -> Refused:
-    detail = change.detail or "L1's test step ended without having run a single test."
+    detail = change.detail or "The test step ended without having run a single test."
     return Refused(Reason.NOTHING_RAN, detail, "Look at the collection errors in the evidence, or mend `l1.test`.")

@@ -42,10 +42,15 @@ class Inventory:
     @classmethod
     def of(cls, result: SuiteResult) -> "Inventory":
         """The ratchet's next position: everything that this run executed."""
+        return cls.of_tests(result.ran())
+
+    @classmethod
+    def of_tests(cls, tests: Iterable[TestId]) -> "Inventory":
+        """Exactly these."""
         by_file: dict[str, set[TestId]] = defaultdict(set)
-        for test in result.ran():
+        for test in tests:
             by_file[file_of(test)].add(test)
-        return cls({file: frozenset(tests) for file, tests in by_file.items()})
+        return cls({file: frozenset(members) for file, members in by_file.items()})
 
     def to_json(self) -> str:
         """Canonical JSON, for a blob."""

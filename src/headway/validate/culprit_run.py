@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headway.core.config import L1Config, StepConfig
+from headway.core.config_tiers import L1_SUITE
 from headway.core.events import Event
 from headway.core.events_core import IntentNamed
 from headway.core.events_validate import CulpritFound, CulpritProbed
@@ -21,22 +22,38 @@ from headway.validate.infrastructure import infrastructure_kind
 from headway.validate.results import SuiteResult
 from headway.validate.suite_run import Ports, run_suite
 
+WHOLE = TestId("<suite>")
+"""Asks about the suite as a whole: whether it can be built, comes to its end and says what ran."""
 SKIP_EXIT_CODE = 125
 """As in `git bisect run`: this commit cannot be tested."""
 
 
 @dataclass(frozen=True, slots=True)
+class MetricLimit:
+    """A value past `limit` counts as failed: above it where less is better, else below."""
+
+    metric: str
+    limit: float
+    lower_is_better: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """Who made `test` red in `good..bad`? With `command`, its exit code answers (0 passed, 125 cannot be tested)."""
+    """Who made `test` red, or the metric worse, in `good..bad`? With `command`, its exit code answers (0 passed, 125
+    cannot be tested)."""
 
     good: Sha
     bad: Sha
     test: TestId
     command: str = ""
+    suite: str = L1_SUITE
+    metric: MetricLimit | None = None
 
     @property
     def digest(self) -> Digest:
-        parts = "\0".join((self.good, self.bad, self.test, self.command))
+        """Names the search: the same question goes on where it was."""
+        metric = f"{self.metric.metric} {self.metric.limit!r}" if self.metric else ""
+        parts = "\0".join((self.good, self.bad, self.test, self.command, self.suite, metric))
         return Digest(hashlib.sha256(parts.encode()).hexdigest())
 
 
@@ -98,18 +115,43 @@ def apply(state: SearchState, event: Event) -> SearchState:
 
 
 def commit_prober(l1: L1Config, owner: Path, question: Question, ports: Ports) -> ProbeCommit:
-    """Probes by running L1 (or the question's command in its test step) in a clone."""
+    """Probes by running the suite (or the question's command in its test step) in a clone."""
     if question.command:
         step = StepConfig(question.command, l1.test.timeout_seconds, l1.test.network)
-        l1 = replace(l1, test=step, junit=(), count_pattern="", harness="")
+        l1 = replace(l1, test=step, junit=(), metrics=(), count_pattern="", harness="")
 
     def probe(commit: Sha) -> tuple[Outcome, BlobId]:
         with ports.workspaces.checkout(CloneRequest(owner, commit, (), l1.cache)) as checkout:
             result = run_suite(l1, checkout, ports)
-        outcome = by_exit_code(result) if question.command else by_test(result, question.test)
-        return outcome, ports.blobs.put(result.to_json())
+        return outcome_of(result, question), ports.blobs.put(result.to_json())
 
     return probe
+
+
+def outcome_of(result: SuiteResult, question: Question) -> Outcome:
+    """What one run answers to the question."""
+    if question.command:
+        return by_exit_code(result)
+    if question.metric is not None:
+        return by_metric(result, question.metric)
+    return by_suite(result) if question.test == WHOLE else by_test(result, question.test)
+
+
+def by_metric(result: SuiteResult, asked: MetricLimit) -> Outcome:
+    """A run that measured nothing tells nothing about the commit's speed."""
+    if result.trouble in ("no_command", "no_compiler"):
+        return "infrastructure"
+    found = next((one.value for one in result.metrics if one.name == asked.metric), None)
+    if found is None:
+        return "unbuildable" if result.trouble or result.counts["failed"] else "absent"
+    return "failed" if (found > asked.limit) == asked.lower_is_better and found != asked.limit else "passed"
+
+
+def by_suite(result: SuiteResult) -> Outcome:
+    """Whether the suite says at all what it should."""
+    if result.trouble in ("no_command", "no_compiler", "setup_failed"):
+        return "infrastructure"
+    return "failed" if result.trouble else "passed"
 
 
 def by_test(result: SuiteResult, test: TestId) -> Outcome:
@@ -151,17 +193,27 @@ def landings(commits: Sequence[Sha], bundle_of: Callable[[Sha], str]) -> tuple[t
 def explain(found: CulpritFound, question: Question, state: SearchState) -> dict[str, object]:
     """What `validate culprit --json` prints; `probes` is the whole search, in order."""
     return {
-        "schema": "headway.culprit/1",
-        "good": question.good,
-        "bad": question.bad,
-        "test": question.test,
-        "command": question.command,
+        **explain_question(question),
+        "metric": question.metric.metric if question.metric else "",
+        "limit": question.metric.limit if question.metric else None,
         "answer": found.kind,
         "suspects": list(found.suspects),
         "posterior": found.posterior,
         "runs": found.runs,
         "why": found.why,
         "probes": [[seen.index, seen.outcome, seen.purpose] for seen in state.seen],
+    }
+
+
+def explain_question(question: Question) -> dict[str, object]:
+    """The part of the document that says what was asked."""
+    return {
+        "schema": "headway.culprit/1",
+        "good": question.good,
+        "bad": question.bad,
+        "test": question.test,
+        "command": question.command,
+        "suite": question.suite,
     }
 
 

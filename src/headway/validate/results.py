@@ -47,6 +47,17 @@ class TestResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Metric:
+    """One measurement of one run. `value` stands for it (the median); `samples` are at most 100 of what it was made
+    from, in the same unit, in the order they came."""
+
+    name: str
+    value: float
+    unit: str
+    samples: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StepEnd:
     """How one step ended. `exit` is None if it did not exit by itself. `output` is a blob."""
 
@@ -72,6 +83,7 @@ class SuiteResult:
     sandbox: tuple[str, ...]
     harness: str = "junit"
     """Who said what ran: `pytest` and `lit` know what was left out; `junit`, `counts` and `exit` do not."""
+    metrics: tuple[Metric, ...] = ()
 
     @property
     def counts(self) -> Mapping[State, int]:
@@ -101,7 +113,8 @@ def result_from_json(text: bytes | str) -> SuiteResult:
     assert raw.pop("schema") == RESULT_SCHEMA
     tests = tuple(TestResult(**test) for test in raw.pop("tests"))
     steps = tuple(StepEnd(**step) for step in raw.pop("steps"))
-    return SuiteResult(tests=tests, steps=steps, sandbox=tuple(raw.pop("sandbox")), **raw)
+    metrics = tuple(Metric(**{**one, "samples": tuple(one["samples"])}) for one in raw.pop("metrics", ()))
+    return SuiteResult(tests=tests, steps=steps, sandbox=tuple(raw.pop("sandbox")), metrics=metrics, **raw)
 
 
 def worst_of_same_name(tests: Iterable[TestResult]) -> tuple[TestResult, ...]:

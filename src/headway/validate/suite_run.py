@@ -11,6 +11,7 @@ from headway.core.ports.executor import Command, Executor, Limits, Outcome
 from headway.core.ports.workspace import Checkout, Workspaces
 from headway.validate import reports
 from headway.validate.harness import lit_report, pytest_report
+from headway.validate.harness.metric_report import read_metrics
 from headway.validate.results import StepEnd, StepName, SuiteResult, TestResult, Trouble
 
 OUTPUT_BYTES = 4 << 20
@@ -64,7 +65,7 @@ def run_suite(l1: L1Config, checkout: Checkout, ports: Ports) -> SuiteResult:
     """Run the steps in order, stop at the first that fails, read the reports. Never raises for what a step does."""
     ends: list[StepEnd] = []
     sandbox: tuple[str, ...] = ()
-    globs = (*l1.junit, *(HARNESSES[l1.harness].report_globs if l1.harness else ()))
+    globs = (*l1.junit, *l1.metrics, *(HARNESSES[l1.harness].report_globs if l1.harness else ()))
     reports.remove_stale_reports(checkout.path, globs)
     steps: tuple[tuple[StepName, StepConfig | None], ...] = (
         ("setup", l1.setup),
@@ -82,8 +83,14 @@ def run_suite(l1: L1Config, checkout: Checkout, ports: Ports) -> SuiteResult:
             detail = _detail(name, config, ends[-1], outcome)
             return SuiteResult(checkout.commit, checkout.tree, trouble, detail, (), tuple(ends), sandbox)
     tests, trouble, detail = _tests(l1, checkout, outcome)
+    metrics = read_metrics(checkout.path, l1.metrics) if l1.metrics else ()
+    if isinstance(metrics, reports.Damaged):
+        # a red suite may well have measured nothing: that it is red is what counts then
+        red = trouble or any(test.state == "failed" for test in tests)
+        trouble, detail = (trouble, detail) if red else ("report_damaged", f"The test step ended, but {metrics.what}.")
+        metrics = ()
     said_by = l1.harness or ("junit" if l1.junit else "counts" if l1.count_pattern else "exit")
-    return SuiteResult(checkout.commit, checkout.tree, trouble, detail, tests, tuple(ends), sandbox, said_by)
+    return SuiteResult(checkout.commit, checkout.tree, trouble, detail, tests, tuple(ends), sandbox, said_by, metrics)
 
 
 def _command(l1: L1Config, name: StepName, step: StepConfig, checkout: Checkout, environ: Mapping[str, str]) -> Command:
@@ -144,7 +151,7 @@ def missing_program(outcome: Outcome) -> str:
 def _detail(name: StepName, config: StepConfig, end: StepEnd, outcome: Outcome) -> str:
     missing = missing_program(outcome)
     named = f" ({missing!r} is not there)" if missing else ""
-    return f"L1's {name} step `{config.run}`: {end.ended}{named}."
+    return f"The {name} step `{config.run}`: {end.ended}{named}."
 
 
 def _tests(l1: L1Config, checkout: Checkout, outcome: Outcome) -> tuple[tuple[TestResult, ...], Trouble, str]:
@@ -158,7 +165,7 @@ def _tests(l1: L1Config, checkout: Checkout, outcome: Outcome) -> tuple[tuple[Te
     else:
         read = reports.by_exit_code(outcome.exit)
     if isinstance(read, reports.Damaged):
-        return (), "report_damaged", f"L1's test step ended with exit {outcome.exit}, but {read.what}."
+        return (), "report_damaged", f"The test step ended with exit {outcome.exit}, but {read.what}."
     if not any(test.state in ("passed", "failed") for test in read):
-        return read, "nothing_ran", f"L1's test step ended with exit {outcome.exit} without having run a single test."
+        return read, "nothing_ran", f"The test step ended with exit {outcome.exit} without having run a single test."
     return reports.with_exit_code(read, outcome.exit), "", ""

@@ -1,21 +1,26 @@
 """One suite on several revisions: run it, recall it, repeat it, prove that it sees; and remember what to append."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from headway.core.config import L1Config
+from headway.core.config_tiers import Waiver
 from headway.core.counts import Tally
 from headway.core.events import Event
 from headway.core.events_validate import OwnerTouched, Reran, SuiteRan
+from headway.core.events_validate_tiers import WaiverUsed
 from headway.core.gates import Refused, Verdict
 from headway.core.names import BlobId, Sha, TestId
 from headway.core.ports.workspace import CloneRequest
 from headway.core.reasons import Reason
 from headway.validate.attribution import BothTallies
 from headway.validate.blindness import prove_not_blind
+from headway.validate.harness.sources import standing_sources
 from headway.validate.known import KnownResults, SuiteKey
 from headway.validate.results import SuiteResult, result_from_json
+from headway.validate.side_by_side import side_by_side
 from headway.validate.suite_run import Ports, run_suite
 
 CONSTANT_AFTER = 2
@@ -41,23 +46,49 @@ class SuiteRuns:
         self._here: dict[Sha, SuiteResult] = {}
 
     def result_of(self, commit: Sha, *, fresh: bool = False) -> SuiteResult:
+        """The suite's result on a commit: of this question, from the log, or by a run now."""
         if commit not in self._here:
-            self._here[commit] = self._find(commit, fresh)
+            self._find(commit, fresh)
         return self._here[commit]
 
+    def both(self, change: Sha, base: Sha, *, fresh: bool = False) -> None:
+        """Run the suite on the two at once, unless one of them is known; `result_of` then has both."""
+        if change == base or change in self._here or base in self._here:
+            return
+        mine, theirs = side_by_side(lambda: self._look(change, fresh), lambda: self._look(base, False))
+        for commit, (result, recalled) in ((change, mine), (base, theirs)):
+            self._take(commit, result, recalled)
+
     def _find(self, commit: Sha, fresh: bool) -> SuiteResult:
+        result, recalled = self._look(commit, fresh)
+        return self._take(commit, result, recalled)
+
+    def _look(self, commit: Sha, fresh: bool) -> tuple[SuiteResult, bool]:
+        """(the result, whether it was known); changes nothing of ours, so that two may look at once."""
         with self._ports.workspaces.checkout(self._request(commit)) as checkout:
             known = None if fresh else self._known.results.get((checkout.tree, self._key))
             if known is not None:
-                self.recalled.add(commit)
-                return result_from_json(self._ports.blobs.get(known))
-            result = run_suite(self._l1, checkout, self._ports)
-        self._remember(result)
+                return result_from_json(self._ports.blobs.get(known)), True
+            return run_suite(self._l1, checkout, self._ports), False
+
+    def _take(self, commit: Sha, result: SuiteResult, recalled: bool) -> SuiteResult:
+        if recalled:
+            self.recalled.add(commit)
+        else:
+            self._remember(result)
+        self._here[commit] = result
         return result
+
+    def still_standing(self, commit: Sha, tests: tuple[TestId, ...]) -> frozenset[TestId]:
+        """Those of `tests` whose source is in the tree of `commit`."""
+        if not tests:
+            return frozenset()
+        with self._ports.workspaces.checkout(self._request(commit)) as checkout:
+            return standing_sources(checkout.path, checkout.tracked, tests)
 
     def proof(self, commit: Sha, verdict: Verdict) -> Verdict:
         """`verdict` if L1 is known to see, or shows it now; else why it may not be believed."""
-        if self._key in self._known.proofs:
+        if self._key in self._known.proofs and self._l1.prove == "once":
             return verdict
         honest = self.result_of(commit)
         proof = prove_not_blind(self._l1, self._request(commit), self._key, honest, self._ports)
@@ -93,6 +124,12 @@ class SuiteRuns:
         runs = max(both.change.runs for both in tallies.values())
         self.events.append(Reran("L1", change.commit, base.commit, runs, evidence))
         return tallies
+
+    def note_waivers(self, revision: Sha, waived: Mapping[TestId, Waiver]) -> None:
+        """Every use of a waiver is a fact of its own, so that they can be counted."""
+        for waiver in dict.fromkeys(waived.values()):
+            tests = tuple(test for test, by in waived.items() if by == waiver)
+            self.events.append(WaiverUsed(revision, waiver.tests, waiver.by, tests))
 
     def _run(self, commit: Sha) -> SuiteResult:
         with self._ports.workspaces.checkout(self._request(commit)) as checkout:

@@ -8,14 +8,16 @@ whatever ran, the owner's repository must be as it was.
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 
 from headway.core.config import L1Config
+from headway.core.config_tiers import Waiver
 from headway.core.events import Event
 from headway.core.events_validate import L1Judged
 from headway.core.gates import NotDecided, Refused, Verdict
 from headway.core.names import BlobId, Sha
-from headway.validate.attribution import Attribution, attribute, judge, told_apart
+from headway.validate.attribution import Attribution, attribute, judge, left_out, told_apart, waived
 from headway.validate.census import silent_skips
 from headway.validate.environment import suite_key
 from headway.validate.known import KnownResults
@@ -30,7 +32,7 @@ L1_SCHEMA = "headway.l1/1"
 class ChangeToCheck:
     """One change of a fork. `base` None: the revision stands alone, and every failure counts.
 
-    `prove`: L1 must have been shown not to be blind, now or before. `fresh`: run even what is known.
+    `prove`: L1 must have been shown not to be blind, now or before. `fresh`: run the change even if it is known.
     """
 
     owner: Path
@@ -39,6 +41,11 @@ class ChangeToCheck:
     extra_objects: tuple[Path, ...] = ()
     prove: bool = True
     fresh: bool = False
+    at_once: bool = False
+    """Run the base beside the change instead of after it, and only if needed: quicker where it is rarely known."""
+    waivers: tuple[Waiver, ...] = ()
+    today: date = date.max
+    """On which day waivers must be alive; by default none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +66,21 @@ def check_change(l1: L1Config, asked: ChangeToCheck, ports: Ports, known: KnownR
     before = ports.workspaces.fingerprint(asked.owner)
     suite = SuiteRuns(l1, asked.owner, asked.extra_objects, ports, known, key)
 
+    if asked.base and asked.at_once:
+        suite.both(asked.change, asked.base, fresh=asked.fresh)
     change = suite.result_of(asked.change, fresh=asked.fresh)
-    needs_base = not change.green or bool(l1.harness)  # with a harness the census is compared too
-    base = suite.result_of(asked.base) if asked.base and needs_base else None
+    names_tests = bool(l1.harness or l1.junit)  # then what ran is compared too, not only what failed
+    base = suite.result_of(asked.base) if asked.base and (names_tests or not change.green) else None
     attribution = attribute(change, base)
+    if change.harness == "junit":
+        attribution = left_out(attribution, suite.still_standing(asked.change, attribution.vanished))
     if attribution.new and base is not None and l1.reruns:
         attribution = told_apart(attribution, suite.rerun_tallies(change, base, attribution.new, l1.reruns))
+    attribution = waived(attribution, asked.waivers, asked.today)
+    suite.note_waivers(asked.change, attribution.waived)
     verdict = judge(change, base, attribution)
     if verdict.kind == "passed" and asked.prove:
-        verdict = suite.proof(asked.base or asked.change, verdict)
+        verdict = suite.proof(asked.change if l1.prove == "each" else asked.base or asked.change, verdict)
 
     touched = before.differences(ports.workspaces.fingerprint(asked.owner))
     if touched:
@@ -117,6 +130,7 @@ def evidence_of(
         "flaky": list(attribution.flaky),
         "regressed_flakiness": list(attribution.regressed_flakiness),
         "infrastructure": list(attribution.infrastructure),
+        "waived": {test: f"{by.by}, until {by.until}: {by.reason}" for test, by in attribution.waived.items()},
         "tallies": {test: asdict(both) for test, both in attribution.tallies.items()},
         "vanished": list(attribution.vanished),
         "lost": [asdict(found) for found in attribution.lost],

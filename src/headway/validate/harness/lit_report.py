@@ -45,12 +45,19 @@ def read_lit(root: Path, tracked: Collection[str]) -> tuple[TestResult, ...] | D
         content = read_regular_file(root, path)
         if isinstance(content, Damaged):
             return content
-        try:
-            entries = json.loads(content)["tests"]
-            tests += [_test(entry, tracked) for entry in entries]
-        except (ValueError, KeyError, TypeError, AttributeError) as fault:
-            return Damaged(f"{path.name} is not lit's JSON output: {str(fault)[:REASON_CHARACTERS]}")
+        entries = read_lit_entries(content, path.name, tracked)
+        if isinstance(entries, Damaged):
+            return entries
+        tests += entries
     return worst_of_same_name([*tests, *unseen_lit_tests(root, tracked, tests)])
+
+
+def read_lit_entries(content: bytes, shown: str, tracked: Collection[str]) -> list[TestResult] | Damaged:
+    """The tests of one file of lit's JSON output; `shown` names it."""
+    try:
+        return [_test(entry, tracked) for entry in json.loads(content)["tests"]]
+    except (ValueError, KeyError, TypeError, AttributeError) as fault:
+        return Damaged(f"{shown} is not lit's JSON output: {str(fault)[:REASON_CHARACTERS]}")
 
 
 def _test(entry: dict[str, Any], tracked: Collection[str]) -> TestResult:

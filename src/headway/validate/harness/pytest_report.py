@@ -35,13 +35,13 @@ def read_pytest(root: Path, tracked: Collection[str]) -> tuple[TestResult, ...] 
     paths = report_paths(root, REPORT_GLOBS)
     if not paths:
         return Damaged("no pytest wrote a report: did the test step start one, and does it honour PYTEST_ADDOPTS?")
-    runs: dict[str, _Run] = {}
+    runs: dict[str, PytestRun] = {}
     for path in paths:
         content = read_regular_file(root, path)
         if isinstance(content, Damaged):
             return content
         # `.headway-pytest.<pid>.jsonl` and, with xdist, `.headway-pytest.<pid>.gw0.jsonl` are one run
-        run = runs.setdefault(path.name.removeprefix(f"{REPORT_PREFIX}.").split(".")[0], _Run())
+        run = runs.setdefault(path.name.removeprefix(f"{REPORT_PREFIX}.").split(".")[0], PytestRun())
         for line in content.decode("utf-8", "replace").splitlines():
             try:
                 run.take(json.loads(line))
@@ -52,8 +52,8 @@ def read_pytest(root: Path, tracked: Collection[str]) -> tuple[TestResult, ...] 
 
 
 @dataclass
-class _Run:
-    """One pytest session as its lines come in."""
+class PytestRun:
+    """One pytest session as its lines come in, in any order. `ended`: it came to its own end."""
 
     collected: dict[str, None] = field(default_factory=dict)
     deselected: dict[str, str] = field(default_factory=dict)
@@ -65,6 +65,7 @@ class _Run:
     torn: bool = False
 
     def take(self, line: dict[str, Any]) -> None:
+        """One line of the plugin's report. Raises KeyError or TypeError for one that is not."""
         kind = line["e"]
         if kind == "collected":
             self.collected[line["id"]] = None
@@ -96,6 +97,7 @@ class _Run:
         self.outcomes[node] = TestResult(kept.id, kept.state, kept.reason, round(seconds, 6), kept.cause)
 
     def tests(self) -> Iterable[TestResult]:
+        """What became of every test that was named; one identity may come more than once."""
         yield from self.files
         yield from self.hidden
         for node, test in self.outcomes.items():

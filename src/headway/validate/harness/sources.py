@@ -71,6 +71,26 @@ def unseen_lit_tests(root: Path, tracked: Collection[str], seen: Iterable[TestRe
     return lost
 
 
+def standing_sources(root: Path, tracked: Collection[str], tests: Iterable[TestId]) -> frozenset[TestId]:
+    """Those of `tests` that the tree still has: their own file names them or, where none is known, any file does.
+
+    JUnit XML is written by what it reports on; a test that it no longer names while its source stands was left out.
+    """
+    wanted = {test: _bare_name(test).encode() for test in tests if not test.startswith("<")}
+    found: set[TestId] = set()
+    homeless = {test for test in wanted if file_of(test) not in tracked and "." not in file_of(test)}
+    for path in tracked:
+        here = {test for test in wanted if file_of(test) == path} | (homeless - found)
+        content = read_regular_file(root, root / path) if here else b""
+        if not isinstance(content, Damaged):
+            found |= {test for test in here if re.search(rb"\b" + re.escape(wanted[test]) + rb"\b", content)}
+    return frozenset(found)
+
+
+def _bare_name(test: TestId) -> str:
+    return test.partition("[")[0].rpartition("::")[2].rpartition(".")[2]
+
+
 def _tests_by_line(source: bytes, path: str) -> tuple[TestId, ...]:
     """For a module that does not parse: names by their `def` lines."""
     names = re.findall(rb"^def (test\w*)\(", source, re.MULTILINE)
