@@ -29,13 +29,26 @@ class LocalWorker:
         python: str | None = None,
         program: Path = PROGRAM,
         failpoints: Failpoints = OFF,
+        at_once: int = 1,
     ) -> None:
-        """`python`: the interpreter that has numpy (and torch, triton); else HEADWAY_WORKER_PYTHON, else this one."""
+        """`python`: the interpreter that has numpy (and torch, triton); else HEADWAY_WORKER_PYTHON, else this one.
+
+        `at_once`: GPU jobs that are compiled and checked side by side.
+        """
         self._own = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="headway-worker-")) if folder is None else folder
         self._spool = SpoolWorker(self.folder, failpoints)
         interpreter = python or os.environ.get("HEADWAY_WORKER_PYTHON") or sys.executable
-        self._argv = [interpreter, str(program), "--spool", str(self.folder), "--wait", "--until-eof"]
+        self._argv = [
+            interpreter,
+            str(program),
+            "--spool",
+            str(self.folder),
+            "--wait",
+            "--until-eof",
+            "--at-once",
+            str(at_once),
+        ]
         self._process: subprocess.Popen[bytes] | None = None
         self._said: IO[bytes] | None = None
         self._starts = 0

@@ -4,7 +4,7 @@ from headway.core.names import StreamId
 from headway.core.ports.agent import NoProposal, Proposal, Request
 from headway.core.ports.blobs import BlobStore
 from headway.core.ports.log import EventLog
-from headway.core.submissions import submissions_of, submitted
+from headway.core.submissions import Submission, submissions_of, submitted
 
 
 class OutsideAgent:
@@ -27,8 +27,15 @@ class OutsideAgent:
         waiting = submitted(self._log, self._home, int(request.facts["taken"]))
         if not waiting:
             return NoProposal("declined", "Nobody submitted anything.")
-        said = waiting[0].said
+        return self._proposal(request, waiting[0])
+
+    def ahead(self, request: Request, count: int) -> tuple[Proposal, ...]:
+        """The submissions that wait, oldest first."""
+        waiting = submitted(self._log, self._home, int(request.facts["taken"]))
+        return tuple(self._proposal(request, one) for one in waiting[:count])
+
+    def _proposal(self, request: Request, one: Submission) -> Proposal:
         (candidate,) = request.files
-        source = self._blobs.get(said.source).decode("utf-8", "surrogateescape")
-        hypothesis = self._blobs.get(said.hypothesis).decode("utf-8", "surrogateescape")
-        return Proposal({candidate: source}, hypothesis, said.parent, origin=waiting[0].number)
+        source = self._blobs.get(one.said.source).decode("utf-8", "surrogateescape")
+        hypothesis = self._blobs.get(one.said.hypothesis).decode("utf-8", "surrogateescape")
+        return Proposal({candidate: source}, hypothesis, one.said.parent, origin=one.number)

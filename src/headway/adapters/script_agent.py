@@ -73,6 +73,16 @@ class ScriptAgent:
         heard = [request.desk.ask("recall", name) for name in scripted.recall] if request.desk else []
         return replace(scripted.answer, transcript="\n\n".join(heard))
 
+    def ahead(self, request: Request, count: int) -> tuple[Proposal, ...]:
+        """The next lines, up to the first that asks the desk or is no proposal."""
+        first = int(request.facts.get("turn", request.facts["call"])) - 1
+        found: list[Proposal] = []
+        for scripted in self._answers[first : first + count]:
+            if scripted.recall or not isinstance(scripted.answer, Proposal):
+                break
+            found.append(scripted.answer)
+        return tuple(found)
+
 
 def _answer(task: Task, path: Path, number: int, text: str) -> Scripted:
     try:

@@ -35,30 +35,77 @@ class SearchAgent:
 
     name = "search"
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, at_once: int = 1) -> None:
+        """`at_once`: so many proposals are certain before the results of as many others are there."""
         self._task = task
+        self._at_once = at_once
+        self._made: dict[int, Values] = {}
         self._study: Any = None
         self._told = 0
 
     def propose(self, request: Request) -> Proposal | NoProposal:
         """The next combination, filled into the task's template."""
-        knobs = self._task.knobs
-        if not knobs:
+        if not self._task.knobs:
             return NoProposal("exhausted", f"The task {self._task.id} declares no knobs to search over.")
-        trials: Trials = json.loads(request.facts["trials"])
-        tried = {_key(knobs, values) for values, _ in trials}
-        if len(tried) >= space_size(knobs):
+        if (values := self._values(request, 0)) is None:
             return NoProposal("exhausted", "Every combination of the declared knobs was tried.")
-        seed = (int(request.facts["seed"]) * 1_000_003 + int(request.facts["call"])) % 2**32
-        chance = random.Random(seed)
-        values = self._asked(trials, tried, seed) or _beside_the_best(knobs, trials, tried, chance)
-        values = values or _drawn(knobs, tried, chance)
+        return self._proposal(values, request)
+
+    def ahead(self, request: Request, count: int) -> tuple[Proposal, ...]:
+        """The next ones of which no result that is still open can change anything."""
+        found: list[Proposal] = []
+        for n in range(min(count, self._at_once - 1)):
+            if not self._task.knobs or (values := self._values(request, n)) is None:
+                break
+            found.append(self._proposal(values, request))
+        return tuple(found)
+
+    def _proposal(self, values: Values, request: Request) -> Proposal:
         return Proposal(
             files={self._task.candidate_file: fill(self._task.template, values)},
-            hypothesis=hypothesis(knobs, values),
+            hypothesis=hypothesis(self._task.knobs, values),
             parent=request.facts.get("parent", ""),
             knobs=values,
         )
+
+    def _values(self, request: Request, later: int) -> Values | None:
+        """What the call `later` calls after the request's proposes; None if nothing is left.
+
+        With `at_once` > 1 a proposal knows the results up to two generations of that many calls ago, and of younger
+        calls only what they proposed.
+        """
+        trials: Trials = json.loads(request.facts["trials"])
+        turn, call = int(request.facts.get("turn", request.facts["call"])), int(request.facts["call"])
+        others = max(len(trials) - (turn - 1 - int(request.facts.get("in_flight", "0"))), 0)
+        wanted = turn + later
+        first = 1 if self._at_once == 1 else max((wanted - 1) // self._at_once - 1, 0) * self._at_once + 1
+        known = len(trials) if self._at_once == 1 else others + first - 1
+        tried = {_key(self._task.knobs, values) for values, _ in trials}
+        if self._at_once == 1:
+            return self._one(request, call, trials, tried)
+        tried = {_key(self._task.knobs, values) for values, _ in trials[:known]}
+        values: Values | None = None
+        for each in range(first, wanted + 1):
+            if known + each - first < len(trials):
+                values = trials[known + each - first][0]  # it was made so, whatever became of it
+            elif each not in self._made:
+                values = self._one(request, call - turn + each, trials[:known], tried)
+                if values is None:
+                    return None
+                self._made[each] = values
+            else:
+                values = self._made[each]
+            tried.add(_key(self._task.knobs, values))
+        return values
+
+    def _one(self, request: Request, call: int, trials: Trials, tried: set[tuple[int | str, ...]]) -> Values | None:
+        knobs = self._task.knobs
+        if len(tried) >= space_size(knobs):
+            return None
+        seed = (int(request.facts["seed"]) * 1_000_003 + call) % 2**32
+        chance = random.Random(seed)
+        values = self._asked(trials, tried, seed) or _beside_the_best(knobs, trials, tried, chance)
+        return values or _drawn(knobs, tried, chance)
 
     def _asked(self, trials: Trials, tried: set[tuple[int | str, ...]], seed: int) -> Values | None:
         """What TPE wants to see next, unless it only repeats itself."""

@@ -32,6 +32,7 @@ class _Argument(_Table):
     type: str
     role: Literal["size", "in", "out"]
     shape: tuple[str | int, ...] = ()
+    split: int = Field(default=0, ge=0)
 
 
 class _Entry(_Table):
@@ -42,6 +43,7 @@ class _Entry(_Table):
 
 
 class _Files(_Table):
+    inputs: str | None = None
     reference: str = "reference.py"
     baseline: str
 
@@ -101,6 +103,10 @@ class _Target(_Table):
     arch: int = Field(default=90, ge=70)
 
 
+class _Screening(_Table):
+    hopeless: float = Field(default=0.8, gt=0, le=1)
+
+
 class _Knob(_Table):
     name: Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
     values: tuple[int | str, ...] = Field(min_length=1)
@@ -132,6 +138,7 @@ class TaskFile(_Table):
     floor: _Floor = _Floor()
     cases: tuple[_Case, ...] = Field(min_length=1)
     search: _Search | None = None
+    screening: _Screening = _Screening()
 
 
 def load_task(folder: Path) -> Task:
@@ -188,6 +195,7 @@ def _task(folder: Path, spec: TaskFile) -> Task:
         floor=Floor(spec.floor.flops, spec.floor.bytes, spec.floor.peak_gflops, spec.floor.peak_gbytes),
         budget=TaskBudget(spec.budget.attempts, spec.budget.seconds, spec.budget.stall),
         source_bytes=limits.source_bytes,
+        hopeless=spec.screening.hopeless,
         job_seconds=limits.compile_seconds + limits.run_seconds,
         baseline=_text(folder / spec.files.baseline),
         template=_text(folder / spec.search.template) if spec.search else "",
@@ -221,7 +229,8 @@ def _check(path: Path, spec: TaskFile) -> None:
     for case in spec.cases:
         for expression in filter(None, (spec.floor.flops, spec.floor.bytes)):
             evaluate_expression(expression, case.sizes)
-    for file in (spec.files.reference, spec.files.baseline, *([spec.search.template] if spec.search else [])):
+    inputs = [spec.files.inputs] if spec.files.inputs else []
+    for file in (spec.files.reference, spec.files.baseline, *inputs, *([spec.search.template] if spec.search else [])):
         if not (path.parent / file).is_file():
             raise HeadwayError(f"{path} names {file}, which is not in the folder.", "Add it.")
         if (path.parent / file).resolve().parent != path.parent.resolve():

@@ -37,6 +37,7 @@ BaseUrl = Annotated[str | None, typer.Option(help="For the agent `model`: a comp
 CommandLine = Annotated[str | None, typer.Option("--command", help="For the agent `command`: a coding CLI.")]
 AgentEnv = Annotated[list[str] | None, typer.Option(help="For `command`: a variable it may see. May be repeated.")]
 AgentSeconds = Annotated[float | None, typer.Option(min=0.1, help="Limit of one agent call; else 600.")]
+AtOnce = Annotated[int, typer.Option(min=1, max=32, help="GPU candidates to compile and check side by side.")]
 Attempts = Annotated[int | None, typer.Option(min=1, help="Attempts in all.")]
 Calls = Annotated[int | None, typer.Option(min=1, help="Tool calls in all: agent calls, questions, worker jobs.")]
 Seconds = Annotated[float | None, typer.Option(min=0, help="Wall-clock seconds used in all; pauses do not count.")]
@@ -56,6 +57,7 @@ def run(
     command: CommandLine = None,
     agent_env: AgentEnv = None,
     agent_seconds: AgentSeconds = None,
+    at_once: AtOnce = 1,
     attempts: Attempts = None,
     calls: Calls = None,
     seconds: Seconds = None,
@@ -72,7 +74,7 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Start a campaign and run it until its goal is reached or a budget is spent."""
-    chosen = AgentOptions(agent, script, model, base_url, command, tuple(agent_env or ()), agent_seconds)
+    chosen = AgentOptions(agent, script, model, base_url, command, tuple(agent_env or ()), agent_seconds, at_once)
     options = wiring.RunOptions(
         chosen, attempts, calls, seconds, tokens, money, stall, seed, context_budget, alpha, min_gain
     )
@@ -90,6 +92,7 @@ def resume(
     command: CommandLine = None,
     agent_env: AgentEnv = None,
     agent_seconds: AgentSeconds = None,
+    at_once: AtOnce = 1,
     attempts: Attempts = None,
     calls: Calls = None,
     seconds: Seconds = None,
@@ -103,7 +106,7 @@ def resume(
     """Go on after a kill, a pause or an end, where given with larger limits or another agent."""
     chosen = None
     if agent is not None:
-        chosen = AgentOptions(agent, script, model, base_url, command, tuple(agent_env or ()), agent_seconds)
+        chosen = AgentOptions(agent, script, model, base_url, command, tuple(agent_env or ()), agent_seconds, at_once)
     elif any(option is not None for option in (script, model, base_url, command, agent_env, agent_seconds)):
         raise HeadwayError("An agent's options were given, and no agent.", "Add --agent NAME.")
     place = wiring.find_campaign(campaign, state)

@@ -50,6 +50,8 @@ class CampaignSet:
     purpose: Literal["campaign", "evaluate"] = "campaign"
     """`evaluate`: one candidate through every gate, no baseline run, no screening, nothing promoted."""
     agent_args: dict[str, str] = field(default_factory=dict)
+    hopeless: float = 0.8
+    """A screening whose upper bound is below this share of the incumbent's is not followed up."""
 
 
 @dataclass(frozen=True, slots=True)

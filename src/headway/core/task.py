@@ -98,6 +98,8 @@ class Task:
     floor: Floor
     budget: TaskBudget
     source_bytes: int
+    hopeless: float
+    """A screening whose upper bound is below this share of the incumbent's speed is not followed up."""
     job_seconds: float
     baseline: str
     """The baseline's source."""

@@ -14,7 +14,7 @@ from headway.core.events_core import IntentNamed
 from headway.core.events_tune import AgentTrouble, ContextShown, NothingProposed, Proposed, SubmissionTaken
 from headway.core.journey import Act, Facts, Settled
 from headway.core.names import BlobId, EffectKey, StreamId
-from headway.core.ports.agent import Agent, AgentLimits, NoProposal, Proposal, Request
+from headway.core.ports.agent import Agent, AgentLimits, Foreseeable, NoProposal, Proposal, Request
 from headway.core.ports.blobs import BlobStore
 from headway.core.task import Task
 from headway.tune.context import RENDERER, Renderer
@@ -72,6 +72,16 @@ class Asking:
         facts = (self._shown(campaign, intent), *desk.asked, *troubles, *taken, self._fact(campaign, call, answer))
         return {self.home: facts}
 
+    def foreseen(self, campaign: Campaign, count: int) -> tuple[Proposal, ...]:
+        """What the agent will answer to its next calls, as far as that is certain while an attempt is under way."""
+        if not isinstance(self.agent, Foreseeable):
+            return ()
+        call = campaign.agent_calls + 1
+        request = Request("optimise", "", {self.task.candidate_file: ""}, AgentLimits(0.0), facts={
+            **self._facts(campaign, call), "in_flight": str(int(campaign.current is not None)),
+        })  # fmt: skip
+        return self.agent.ahead(request, count)
+
     def request(self, campaign: Campaign, intent: IntentNamed, desk: LedgerDesk) -> Request:
         """What the agent is given: the context as stored, the incumbent's source, and small facts for `search`."""
         best = campaign.incumbent
@@ -87,16 +97,20 @@ class Asking:
             files={self.task.candidate_file: source},
             limits=AgentLimits(min(seconds, patience), left, self.task.source_bytes),
             refusals=tuple(f"A{a.id}: {outcome_text(a)}" for a in refusals),
-            facts={
-                "call": intent.args["call"],
-                "turn": str(int(intent.args["call"]) - campaign.agent_from),
-                "taken": str(campaign.taken),
-                "seed": str(campaign.needed.seed),
-                "trials": json.dumps(trials(campaign)),
-                "parent": "" if best is None else f"A{best.id}",
-            },
+            facts=self._facts(campaign, int(intent.args["call"])),
             desk=desk,
         )
+
+    def _facts(self, campaign: Campaign, call: int) -> dict[str, str]:
+        best = campaign.incumbent
+        return {
+            "call": str(call),
+            "turn": str(call - campaign.agent_from),
+            "taken": str(campaign.taken),
+            "seed": str(campaign.needed.seed),
+            "trials": json.dumps(trials(campaign)),
+            "parent": "" if best is None else f"A{best.id}",
+        }
 
     def _shown(self, campaign: Campaign, intent: IntentNamed) -> ContextShown:
         assert campaign.goal is not None

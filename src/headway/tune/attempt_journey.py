@@ -12,7 +12,7 @@ run ends undecided: neither right nor wrong.
 own: after a kill its result is looked for under that key, and only if there is none the job runs again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,6 +38,7 @@ from headway.core.reasons import Reason
 from headway.core.task import Task
 from headway.tune.evidence import Stopwatch, baseline_facts, complete, could_not_run, facts_of, keep_result, text_of
 from headway.tune.measure import promotion
+from headway.tune.sameness import digest_of
 from headway.tune.state import BASELINE, Attempt, Campaign, InFlight, Ranked
 
 Step = Literal["admit", "screen", "full", "promote", "confirm", "rank", "give_up"]
@@ -46,12 +47,12 @@ MOST_TRIES = 2
 """A job that the worker could not run is sent this often."""
 HOPELESS_TROUBLE = frozenset({Reason.NO_COMPILER, Reason.NO_DEVICE, Reason.DISK_FULL})
 """What no second try will change."""
-HOPELESS = 0.8
-"""A screening whose upper bound is below this share of the incumbent's speed is not followed up."""
 BLOCKS_IN_JOB_SECONDS = 16
 """A-B-B-A blocks that a task's `[limits]` allow time for; a test that needs more gets more in proportion."""
 TEST_SHARE = 0.08
 """Of the campaign's seconds that one promotion test may take."""
+WAIT_SECONDS = 600.0
+"""A worker may be busy with jobs that were sent ahead, or be proving the task."""
 SCREEN_BLOCKS, BASELINE_BLOCKS, EVALUATE_BLOCKS = 3, 12, 12
 """A-B-B-A blocks per case. Those of a full measurement follow from the noise, of a promotion test from its plan."""
 
@@ -69,7 +70,7 @@ def next_step(campaign: Campaign, attempt: Attempt) -> Step:
     if "screen" not in flight.done:
         return "screen"
     if "full" not in flight.done:
-        return "rank" if flight.speeds["screen"].high < HOPELESS * best_ratio(campaign) else "full"
+        return "rank" if flight.speeds["screen"].high < campaign.needed.hopeless * best_screened(campaign) else "full"
     if "promote" not in flight.done:
         full, min_gain = flight.speeds["full"], campaign.needed.min_gain
         worth_it = promotion.promising(full.ratio, full.high, best_ratio(campaign), min_gain)
@@ -88,6 +89,14 @@ def best_ratio(campaign: Campaign) -> float:
     """The incumbent's speed against the baseline; 1.0 while that is the baseline."""
     best = campaign.incumbent
     return best.outcome.speed.ratio if best is not None and isinstance(best.outcome, Ranked) else 1.0
+
+
+def best_screened(campaign: Campaign) -> float:
+    """The incumbent's own screening against the baseline; its speed where it has none, 1.0 for the baseline."""
+    best = campaign.incumbent
+    if best is None or not isinstance(best.outcome, Ranked):
+        return 1.0
+    return (best.outcome.screened or best.outcome.speed).ratio
 
 
 def promotion_plan(campaign: Campaign) -> promotion.Test:
@@ -136,6 +145,8 @@ class Attempts:
     stopwatch: Stopwatch
     fingerprint: Callable[[], Digest]
     """The digest of the task's folder as it is now."""
+    ahead: Callable[[Campaign], tuple[WorkerJob, ...]] = lambda _: ()
+    """Jobs that later attempts will need and that are known already: a worker may do them beside this one."""
 
     def stage(self, campaign: Campaign) -> Stage[Campaign]:
         """The next stage of the attempt in flight."""
@@ -199,10 +210,29 @@ class Attempts:
             number, tries = campaign.current.id, flight.lost
             mode = next_step(campaign, campaign.current)
             blocks = blocks_of(campaign, mode)
-        # letters, digits and dashes: it names a folder on a spool
-        key = f"{self.home.rpartition('/')[2]}-a{number}-{mode}-{tries + 1}"
+        source = "" if campaign.current is None else campaign.current.digest
+        key = self.key(number, source, mode, tries + 1)
         args = {"attempt": str(number), "mode": mode, "blocks": str(blocks), "try": str(tries + 1)}
         return IntentNamed("evaluate", EffectKey(key), args)
+
+    def key(self, number: int, source: str, mode: str, tries: int) -> str:
+        """Letters, digits and dashes: it names a folder on a spool. It is bound to the source, so that a job that was
+        foreseen and turned out otherwise answers for nobody else."""
+        bound = f"-{source[:8]}" if source else ""
+        return f"{self.home.rpartition('/')[2]}-a{number}{bound}-{mode}-{tries}"
+
+    def screening(self, campaign: Campaign, number: int, source: str, knobs: Mapping[str, int | str]) -> WorkerJob:
+        """The first job that attempt `number` will need if it is made from `source`."""
+        return WorkerJob(
+            key=self.key(number, digest_of(source), "screen", 1),
+            task_dir=self.task.folder,
+            candidate=source,
+            mode="screen",
+            seed=campaign.needed.seed * 1_000_003 + number,
+            pairs=SCREEN_BLOCKS,
+            seconds=self.task.job_seconds,
+            knobs=knobs,
+        )
 
     def job(self, campaign: Campaign, intent: IntentNamed) -> WorkerJob:
         """The job an intent stands for. The same intent gives the same job, before and after a kill."""
@@ -227,7 +257,9 @@ class Attempts:
         check_task(campaign.needed, self.task, self.fingerprint())  # each job carries a copy of the folder
         job = self.job(campaign, intent)
         self.worker.submit(job)
-        result = self.worker.collect(job.key, job.seconds * 2)
+        for foreseen in self.ahead(campaign):
+            self.worker.submit(foreseen)
+        result = self.worker.collect(job.key, job.seconds * 2 + WAIT_SECONDS)
         if result is None:
             result = could_not_run(job.key, Reason.TIMED_OUT, "The worker gave no answer in twice the job's time.")
         return self._facts(campaign, intent, result)

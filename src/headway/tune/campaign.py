@@ -7,7 +7,7 @@ campaign goes on by reading it, and time in which nothing ran does not count.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from headway.core.errors import HeadwayError
@@ -36,6 +36,7 @@ from headway.tune.attempt_journey import Attempts, check_task, is_over
 from headway.tune.context import Renderer
 from headway.tune.evidence import Stopwatch, text_of
 from headway.tune.fold import apply
+from headway.tune.foresight import Foresight
 from headway.tune.goal import goal_block
 from headway.tune.sameness import digest_of
 from headway.tune.state import Campaign, Ranked
@@ -111,6 +112,7 @@ def open_campaign(log: EventLog, blobs: BlobStore, campaign_id: str, task: Task,
         start.folder,
         start.purpose,
         start.agent_args,
+        task.hopeless,
     )
     log.append(one(home_of(campaign_id), 0, GoalPinned(blobs.put(goal), digest_of(goal)), settings, start.budget))
 
@@ -130,6 +132,8 @@ class Loop:
     """The digest of the task's folder as it is now; None: nobody can change it."""
     waits: Callable[[Campaign], bool] = lambda _: True
     """Whether the agent has something to say; where not, the loop ends here and goes on when it is run again."""
+    at_once: int = 1
+    """Jobs that the worker may be given at a time, as far as later proposals are known before earlier results."""
 
     def run(self, watch: Callable[[Campaign], None] = lambda _: None) -> Campaign:
         """Go on until it ends or is paused. `watch` sees every state on the way. Settles what a kill left open.
@@ -145,6 +149,8 @@ class Loop:
         renderer = Renderer(self.task, goal, CachedTexts(self.blobs), settings.context_budget)
         attempts = Attempts(home, self.task, self.worker, self.blobs, stopwatch, fingerprint)
         asking = Asking(home, self.task, self.agent, self.blobs, renderer, stopwatch)
+        foresight = Foresight(asking, attempts, self.at_once)
+        attempts = replace(attempts, ahead=foresight.jobs)
         evaluate, ask = attempts.evaluate(), asking.ask()
 
         def next_stage(state: Campaign) -> Stage[Campaign] | None:

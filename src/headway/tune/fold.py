@@ -228,7 +228,7 @@ def _(event: AttemptRanked, state: Campaign) -> Campaign:
     flight = state.current.outcome
     measured = flight.speeds[event.mode]
     speed = Speed(event.ratio, event.low, event.high, measured.blocks, measured.estimate)
-    ranked = Ranked(speed, event.mode, flight.promotion, flight.profile)
+    ranked = Ranked(speed, event.mode, flight.promotion, flight.profile, flight.speeds.get("screen"))
     return _end(state, ranked)
 
 

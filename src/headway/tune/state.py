@@ -72,6 +72,8 @@ class Ranked:
     mode: JobMode
     promotion: PromotionDecided | None
     profile: BlobId | None
+    screened: Speed | None = None
+    """What its screening said: later screenings are compared with this one, not with a mean over other cases."""
 
     @property
     def promoted(self) -> bool:

@@ -43,6 +43,7 @@ class AgentOptions:
     command: str | None = None
     env: tuple[str, ...] = ()
     seconds: float | None = None
+    at_once: int = 1
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class Records:
     home: StreamId
 
 
-def _search(task: Task, _: Args, __: Records) -> Agent:
-    return SearchAgent(task)
+def _search(task: Task, args: Args, _: Records) -> Agent:
+    return SearchAgent(task, at_once_of(args))
 
 
 def _script(task: Task, args: Args, _: Records) -> Agent:
@@ -136,9 +137,16 @@ def agent_args(options: AgentOptions) -> dict[str, str]:
                 f"The value of {FLAGS[name]} holds a secret, which must not get into the log.",
                 "Put it into a variable of the environment; --agent-env NAME shows one to a program.",
             )
+    if options.at_once > 1:
+        given["at_once"] = str(options.at_once)
     if options.seconds is not None:
         given["seconds"] = f"{options.seconds:g}"
     return given
+
+
+def at_once_of(args: Args) -> int:
+    """How many candidates may be on their way at a time."""
+    return int(args.get("at_once", "1"))
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from headway.tune.context import DEFAULT_BUDGET
 from headway.tune.evidence import machine_refusal, text_of
 from headway.tune.scoreboard import scoreboard
 from headway.tune.state import Attempt, Campaign, Refusal
-from headway.wiring.agents import AgentOptions, Records, agent_args, check_agent, opened_agent
+from headway.wiring.agents import AgentOptions, Records, agent_args, at_once_of, check_agent, opened_agent
 from headway.wiring.state import State, open_state
 
 TASKS = Path(__file__).parents[1] / "tasks"
@@ -68,8 +68,9 @@ def find_task(name: str) -> Task:
     """A shipped task by id, or a folder. Raises HeadwayError naming the nearest."""
     shipped = TASKS / name.replace("-", "_")
     folder = Path(name)
-    if (shipped / "task.toml").is_file():
-        return load_task(shipped)
+    for place in (shipped, shipped / "task"):
+        if (place / "task.toml").is_file():
+            return load_task(place)
     if folder.is_dir():
         return load_task(folder)
     near = difflib.get_close_matches(name, shipped_tasks(), 1)
@@ -79,7 +80,9 @@ def find_task(name: str) -> Task:
 
 def shipped_tasks() -> list[str]:
     """Ids of the tasks that come with headway."""
-    return sorted(path.parent.name.replace("_", "-") for path in TASKS.glob("*/task.toml"))
+    folders = [path.parent for path in TASKS.glob("*/task.toml")]
+    folders += [path.parents[1] for path in TASKS.glob("*/task/task.toml")]  # beside kernels that ship
+    return sorted(folder.name.replace("_", "-") for folder in folders)
 
 
 def begin(task_name: str, options: RunOptions, folder: Path | None, state: Path | None) -> Place:
@@ -176,7 +179,8 @@ def drive(place: Place, watch: Callable[[Campaign], None], lent: LocalWorker | N
     with open_state(place.state) as opened, opened.lock():
         now = campaigns.read(opened.log, place.id).needed
         task = load_task(Path(now.task_dir))
-        worker = lent or LocalWorker(place.state / "worker", failpoints=opened.failpoints)
+        at_once = at_once_of(now.agent_args)
+        worker = lent or LocalWorker(place.state / "worker", failpoints=opened.failpoints, at_once=at_once)
         records = Records(opened.log, opened.blobs, campaigns.home_of(place.id))
         try:
             with opened_agent(task, now.agent, now.agent_args, records) as agent:
@@ -191,6 +195,7 @@ def drive(place: Place, watch: Callable[[Campaign], None], lent: LocalWorker | N
                     SystemClock(),
                     lambda: task_digest(task.folder),
                     lambda state: outside is None or outside.waits(state.taken),
+                    at_once,
                 )
                 state = loop.run(watch)
         finally:

@@ -4,9 +4,13 @@ What a candidate does on the device is bracketed twice: by events on its stream,
 whole batch, which ends when everything on the device has. Events that do not fill the bracket mean hidden work.
 """
 
+import fcntl
 import math
+import os
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from statistics import mean, median
 from typing import Any, NamedTuple
 
@@ -15,7 +19,7 @@ import numpy
 from .calls import Candidate
 from .jobs import Case, Task
 from .measure import DISAGREE, Timed
-from .oracle import Reference, Tolerance, compare
+from .oracle import Tolerance, compare
 from .refusals import CouldNotRun, Refused
 
 BATCH_SECONDS = 0.004
@@ -44,7 +48,7 @@ class Batch(NamedTuple):
 class Batches:
     """Runs batches on one loaded candidate, and looks at one output of each that nobody could foresee."""
 
-    def __init__(self, task: Task, reference: Reference, candidate: Candidate, rng: Any) -> None:
+    def __init__(self, task: Task, reference: Any, candidate: Candidate, rng: Any) -> None:
         self._task, self._reference, self.candidate, self._rng = task, reference, candidate, rng
         self.overhead = 0
         self.flush = 0
@@ -58,14 +62,20 @@ class Batches:
         ]
         laid, _ = session.pool.lay(values, int(self._rng.integers(0, 1 << 10)) * 64)
         scales = [float(numpy.float16(0.6 + 0.8 * self._rng.random())) for _ in range(count)]
+        order = {"do": "batch", "args": [one.told for one in laid], "scales": scales, "same_place": same_place}
+        batch, told, at = self.ordered(order, lambda: session.pool.fill(laid), count, seconds)
+        index = int(self._rng.integers(0, count))
+        return batch, Look(self, told["glimpses"], at, index, inputs, scales[index])
+
+    def ordered(
+        self, order: dict[str, Any], lay: Callable[[], None], count: int, seconds: float
+    ) -> tuple[Batch, dict[str, Any], list[int]]:
+        """Give a batch's order; the batch, what the runner said, and the places of the glimpses."""
+        session = self.candidate.session
         at = [int(one) for one in self._rng.integers(0, 2**40, GLIMPSES)]
         # secret until the order arrives, and another choice each time: calls around which the whole device is idle
         watched = sorted(int(one) for one in self._rng.choice(count, max(1, min(WATCHED, count // 3)), replace=False))
-        order = {
-            "do": "batch", "args": [one.told for one in laid], "scales": scales, "same_place": same_place, "at": at,
-            "watched": watched,
-        }  # fmt: skip
-        answer = session.call(order, lambda: session.pool.fill(laid), seconds, staged=True)
+        answer = session.call({**order, "at": at, "watched": watched}, lay, seconds, staged=True)
         session.check(answer.said, "in a timed batch")
         told = answer.said
         if len(told["ns"]) != count or len(told["flush"]) != count or len(told["whole"]) != len(watched):
@@ -74,9 +84,7 @@ class Batches:
         hidden = int(median(int(whole) - calls[i] for whole, i in zip(told["whole"], watched, strict=True)))
         free = [one for i, one in enumerate(calls) if i not in watched]
         spent = answer.bracket - sum(int(whole) for whole in told["whole"])
-        batch = Batch(free, [int(one) for one in told["flush"]], spent, hidden)
-        index = int(self._rng.integers(0, count))
-        return batch, Look(self, told["glimpses"], at, index, inputs, scales[index])
+        return Batch(free, [int(one) for one in told["flush"]], spent, hidden), told, at
 
     def fetch(self, index: int, at: list[int]) -> dict[str, Any]:
         """One output and the inputs it was made from."""
@@ -133,7 +141,7 @@ def calls_for(case: Case, task: Task, seconds: float) -> int:
 def size_of(argument: dict[str, Any], case: Case) -> int:
     """Bytes of an argument in a case."""
     elements = math.prod(int(case.raw["sizes"].get(name, name)) for name in argument.get("shape", []))
-    return elements * int(numpy.dtype(argument["type"]).itemsize)
+    return elements * (2 if argument["type"] == "bfloat16" else int(numpy.dtype(argument["type"]).itemsize))
 
 
 def measure_on_device(
@@ -142,7 +150,7 @@ def measure_on_device(
     theirs: Batches,
     pairs: int,
     count: int,
-    draw: Callable[[], dict[str, Any]],
+    draw: Callable[[], Any],
     tolerance: Tolerance,
     check_time: Callable[[], None],
 ) -> Timed:
@@ -186,6 +194,18 @@ def _look(look: Look, case: Case, tolerance: Tolerance, ours: bool) -> None:
         if ours:
             raise
         raise CouldNotRun("infrastructure", f"The rival failed: {refusal.message}", "Check the incumbent.") from refusal
+
+
+@contextmanager
+def lock() -> Iterator[None]:
+    """One worker at a time on this machine's GPU: two that measure at once measure each other."""
+    place = os.path.join(tempfile.gettempdir(), f"headway-gpu-{os.environ.get('CUDA_VISIBLE_DEVICES', '0')[:40]}.lock")
+    handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def clocks() -> str:

@@ -23,6 +23,7 @@ class Device:
         self._flush.zero_()
         self._sets: list[list[Any]] = []
         self._outputs: list[Any] = []
+        self._single: tuple[list[Any], Any] = ([], ())
         torch.cuda.synchronize()
 
     def upload(self, arguments: list[Any]) -> list[Any]:
@@ -39,11 +40,18 @@ class Device:
 
     def lay(self, arguments: list[Any], scales: list[float], same_place: bool) -> None:
         """One set of inputs per call, `scale` times the uploaded ones; in new memory, or in the last tensors."""
-        self._outputs.clear()
-        keep = same_place and len(self._sets) == len(scales)
-        spacer = torch.empty(int.from_bytes(os.urandom(2), "little") * 256, dtype=torch.uint8, device="cuda")
         base = self.upload(arguments)
-        fresh = [[_scaled(one, scale) for one in base] for scale in scales]
+        self.lay_sets(lambda: [[_scaled(one, scale) for one in base] for scale in scales], same_place)
+
+    def lay_sets(self, make: Callable[[], list[list[Any]]], same_place: bool) -> None:
+        """The sets of inputs that `make` makes, in new memory, or in the last sets' tensors refilled."""
+        self._outputs.clear()
+        self._single = ([], ())
+        if not same_place:
+            self._sets = []
+        spacer = torch.empty(int.from_bytes(os.urandom(2), "little") * 256, dtype=torch.uint8, device="cuda")
+        fresh = make()
+        keep = same_place and len(self._sets) == len(fresh)
         if keep and all(_alike(*pair) for pair in zip(self._sets, fresh, strict=True)):
             for old, new in zip(self._sets, fresh, strict=True):
                 for a, b in zip(old, new, strict=True):
@@ -54,8 +62,11 @@ class Device:
         del spacer
         torch.cuda.synchronize()
 
-    def batch(self, entry: Callable[..., Any], at: list[int], watched: list[int], guard: Any) -> dict[str, Any]:
-        """Call once per set with a cold L2. Nanoseconds of each call and flush, glimpses of the outputs, and for the
+    def batch(
+        self, entry: Callable[..., Any], at: list[int], watched: list[int], guard: Any, lead: int = 0
+    ) -> dict[str, Any]:
+        """Call once per set with a cold L2, after `lead` cycles in which the device does nothing, so that launches
+        are not waited for. Nanoseconds of each call and flush, glimpses of the outputs, and for the
         `watched` calls, before and after which the whole device is idle, nanoseconds until it is idle again.
 
         A glimpse is taken on the current stream right after the call has returned: what another stream writes later
@@ -72,6 +83,8 @@ class Device:
             self._flush.zero_()
             if index in watched:
                 torch.cuda.synchronize()
+            elif lead:
+                torch.cuda._sleep(lead)
             begin = clock()
             start.record()
             guard.arm()
@@ -90,6 +103,34 @@ class Device:
             "glimpses": [one.cpu().tolist() for one in glimpses],
             "whole": whole,
         }
+
+    def settle(self) -> None:
+        """Wait until nothing runs on the device."""
+        torch.cuda.synchronize()
+
+    def forget(self) -> None:
+        """Give the memory of earlier calls back to the device, where others need it."""
+        self._sets, self._single = [], ([], ())
+        self._outputs.clear()
+        torch.cuda.empty_cache()
+
+    def keep(self, inputs: list[Any], result: Any) -> None:
+        """A single call's inputs and what it returned, once the device is idle."""
+        torch.cuda.synchronize()
+        self._single = (inputs, result)
+
+    def call(self, index: int | None) -> tuple[list[Any], tuple[Any, ...]]:
+        """Inputs and outputs of a call of the last batch, or (None) of the single call."""
+        inputs, result = self._single if index is None else (self._sets[index], self._outputs[index])
+        return inputs, result if type(result) is tuple else (result,)
+
+    def part(self, index: int | None, output: int, axis: int, parts: list[int] | None) -> Any:
+        """An output or the wanted indices of it along an axis, on the CPU, as integers of its width."""
+        one = self.call(index)[1][output]
+        if parts is not None:
+            one = one.index_select(axis, torch.tensor(parts, device=one.device))
+        whole = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[one.element_size()]
+        return one.contiguous().view(whole).cpu()
 
     def again(self, at: list[int]) -> list[Any]:
         """The same places of the same outputs, now."""
@@ -119,6 +160,13 @@ def _glimpse(result: Any, places: Any) -> Any:
     if type(one) is not torch.Tensor or not one.numel():
         return places[:1]
     return torch.take(one.detach(), places % one.numel())
+
+
+def declared(one: Any) -> dict[str, Any]:
+    """What was returned, in words: only a plain tensor on the device counts as one."""
+    if type(one) is not torch.Tensor or one.device.type != "cuda" or one.layout != torch.strided:
+        return {"plain": False, "type": str(type(one))[:80]}
+    return {"plain": True, "shape": list(one.shape), "dtype": str(one.dtype).removeprefix("torch.")}
 
 
 def give_cache(uid: int) -> None:

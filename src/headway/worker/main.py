@@ -10,7 +10,7 @@ import time
 import traceback
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import doctor, sandbox
 from .jobs import read_job
@@ -34,6 +34,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--spool", type=Path, help="folder with jobs/, claims/ and results/")
     parser.add_argument("--deadline", type=float, help="seconds after which nothing is started or continued")
     parser.add_argument("--wait", action="store_true", help="stay for further jobs until a file `stop` appears")
+    parser.add_argument("--at-once", type=int, default=1, help="GPU jobs to compile and check side by side")
     parser.add_argument("--until-eof", action="store_true", help="end when standard input does")
     parser.add_argument("--doctor", action="store_true", help="say what this machine can do, and what to install")
     parser.add_argument("--json", action="store_true", help="with --doctor: one JSON document")
@@ -58,7 +59,7 @@ def main(argv: list[str]) -> int:
         if options.deadline is not None:
             signal.signal(signal.SIGALRM, _deadline)
             signal.setitimer(signal.ITIMER_REAL, max(options.deadline - MARGIN_SECONDS, 0.01))
-        _drain(Spool(options.spool), judge, options.wait)
+        _drain(Spool(options.spool), judge, options.wait, max(options.at_once, 1))
     except DeadlineReached:
         print("deadline: the job under way was given back", file=sys.stderr)
     except KeyboardInterrupt:
@@ -89,28 +90,50 @@ def _end_with_input() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _drain(spool: Spool, judge: "Judge", wait: bool) -> None:
+def _drain(spool: Spool, judge: "Judge", wait: bool, at_once: int) -> None:
     while not spool.stopped():
-        claim = spool.take()
-        if claim is not None:
-            _do(spool, judge, claim)
+        claims = _take(spool, at_once)
+        if claims:
+            _do(spool, judge, claims)
         elif wait:
             time.sleep(POLL_SECONDS)
         else:
             return
 
 
-def _do(spool: Spool, judge: "Judge", claim: Claim) -> None:
+def _take(spool: Spool, at_once: int) -> dict[str, Claim]:
+    """The oldest job; if it is a GPU's, up to `at_once` of the waiting ones of its task with it."""
+    taken: dict[str, Claim] = {}
+    first = ""
+    while len(taken) < at_once and (claim := spool.take(first)):
+        taken[claim.key] = claim
+        first = first or spool.kind_of(claim.key)
+        if not first.startswith("triton "):
+            break
+    return taken
+
+
+def _do(spool: Spool, judge: "Judge", claims: dict[str, Claim]) -> None:
+    """Do these jobs; each result is put in place as soon as it is there."""
+
+    def finish(key: str, result: dict[str, Any]) -> None:
+        spool.finish(claims.pop(key), result)
+        print(f"{key}: {result['outcome']}", file=sys.stderr, flush=True)
+
     try:
-        result = judge.evaluate(read_job(spool.folder_of(claim)))
-    except CouldNotRun as trouble:
-        result = without_figures(claim.key, trouble.code, trouble.message, trouble.advice)
-    except Exception as bug:  # a fault of ours ends this job, not the worker
+        jobs = []
+        for claim in list(claims.values()):
+            try:
+                jobs.append(read_job(spool.folder_of(claim)))
+            except CouldNotRun as trouble:
+                finish(claim.key, without_figures(claim.key, trouble.code, trouble.message, trouble.advice))
+        if jobs:
+            judge.evaluate_all(jobs, lambda job, result: finish(job.key, result))
+    except Exception as bug:  # a fault of ours ends these jobs, not the worker
         traceback.print_exc()
         message = f"The worker has a bug: {type(bug).__name__}: {bug}"
-        result = without_figures(claim.key, "infrastructure", message[:400], "Report it with worker.log.")
-    except BaseException:
-        spool.release(claim)
-        raise
-    spool.finish(claim, result)
-    print(f"{claim.key}: {result['outcome']}", file=sys.stderr, flush=True)
+        for key in list(claims):
+            finish(key, without_figures(key, "infrastructure", message[:400], "Report it with worker.log."))
+    finally:
+        for claim in claims.values():
+            spool.release(claim)

@@ -26,11 +26,14 @@ ALWAYS_LOADED = ("traceback", "linecache", "tokenize", "warnings", "encodings.la
 class Runner:
     """State of one candidate's process. Everything used around the clock is bound before the candidate exists."""
 
-    def __init__(self, sandbox: ModuleType, guard: ModuleType, triton: Any = None, device: Any = None) -> None:
+    def __init__(
+        self, sandbox: ModuleType, guard: ModuleType, triton: Any = None, device: Any = None, draws: Any = None
+    ) -> None:
         self._sandbox, self._guards, self._triton = sandbox, guard, triton
         self._launches: Any = None
-        self._devices: Any = device
-        self._device: Any = None if device is None else device.Device()
+        self._devices, self._draws = device, draws
+        self._device: Any = None
+        self._make: Any = None
         self._clock = time.thread_time_ns  # core time, like the books it is compared with
         self._entry: Any = None
         self._native = False
@@ -44,7 +47,8 @@ class Runner:
         """Answer orders until the judge closes the pipe."""
         orders: dict[str, Callable[..., dict[str, Any]]] = {
             "enter": self.enter, "ping": self.ping, "load": self.load, "call": self.call, "compile": self.compile,
-            "batch": self.batch, "fetch": self.fetch, "seal": self.seal,
+            "batch": self.batch, "fetch": self.fetch, "seal": self.seal, "draws": self.draws, "try": self.try_drawn,
+            "batch_drawn": self.batch_drawn, "look": self.look, "part": self.part,
         }  # fmt: skip
         while (order := _receive()) is not None:
             _send(orders[order.pop("do")](**order))
@@ -70,6 +74,8 @@ class Runner:
             importlib.import_module(name)
         for key in ("readable", "writable", "hidden"):
             plan[key] = tuple(plan[key])
+        if self._devices is not None:  # not before: processes in reserve leave the device alone
+            self._device = self._devices.Device()
         if self._triton is not None:
             self._launches = self._triton.warm(90, self._device is not None)
         if self._device is not None and plan["uid"] is not None:
@@ -173,6 +179,8 @@ class Runner:
 
     def seal(self) -> dict[str, Any]:
         """From here on no further process and no program may be started, by any thread."""
+        if self._device is not None:
+            self._device.forget()
         return {"sealed": self._sandbox.seal()}
 
     def batch(self, args: list[dict[str, Any]], scales: list[float], same_place: bool, at: list[int], watched: list[int]
@@ -184,8 +192,11 @@ class Runner:
         self._device.lay(prepared, scales, same_place)
         _send({"ready": True})
         os.read(ORDERS, 1)
+        return self._run_batch(at, watched)
+
+    def _run_batch(self, at: list[int], watched: list[int], lead: int = 0) -> dict[str, Any]:
         try:
-            told = self._device.batch(self._entry, at, watched, self._guard)
+            told = self._device.batch(self._entry, at, watched, self._guard, lead)
         except BaseException as trouble:
             self._guard.disarm()
             return {"error": _told(trouble), "offences": self._guard.offences}
@@ -197,6 +208,54 @@ class Runner:
         self._inputs = self._device.inputs(index)
         outputs = self._outputs(self._device.output(index))
         return {"outputs": outputs, "inputs": [self._triton.described(one) for one in self._inputs], "again": again}
+
+    def draws(self, source: str) -> dict[str, Any]:
+        """The task's `inputs.py`, before the candidate is there."""
+        self._make = self._draws.maker(source)
+        return {"ready": True}
+
+    def try_drawn(self, case: dict[str, Any], seed: int, swap: bool) -> dict[str, Any]:
+        """One call on the inputs of a seed; they are drawn before the bracket opens."""
+        self._device.forget()
+        inputs = self._draws.drawn(self._make, case, seed, swap)
+        self._device.settle()
+        _send({"ready": True})
+        os.read(ORDERS, 1)
+        try:
+            self._guard.arm()
+            result = self._entry(*inputs.values())
+            self._guard.disarm()
+            self._device.keep(list(inputs.values()), result)
+        except BaseException as trouble:
+            self._guard.disarm()
+            return {"error": _told(trouble), "offences": self._guard.offences}
+        return {"error": None, "offences": self._guard.offences, **self._left(None)}
+
+    def batch_drawn(
+        self, case: dict[str, Any], seeds: list[int], same_place: bool, lead: int, at: list[int], watched: list[int]
+    ) -> dict[str, Any]:
+        """Like `batch`, with a draw of its own for each call, and `lead` idle cycles before it."""
+        _send({"ready": True})
+        os.read(ORDERS, 1)
+        self._device.lay_sets(
+            lambda: [list(self._draws.drawn(self._make, case, seed, False).values()) for seed in seeds], same_place
+        )
+        _send({"ready": True})
+        os.read(ORDERS, 1)
+        return self._run_batch(at, watched, lead)
+
+    def look(self, index: int, at: list[int]) -> dict[str, Any]:
+        """After a batch: its glimpses once more, and what call `index` left."""
+        return {"again": self._device.again(at), **self._left(index)}
+
+    def part(self, index: int | None, output: int, axis: int, parts: list[int] | None) -> dict[str, Any]:
+        """Where an output of a call, or the wanted parts of it, lies in this process's memory, as plain numbers."""
+        self._kept = self._device.part(index, output, axis, parts)
+        return dict(self._triton.described(self._kept))
+
+    def _left(self, index: int | None) -> dict[str, Any]:
+        inputs, outputs = self._device.call(index)
+        return {"outputs": [self._devices.declared(one) for one in outputs], "sums": self._draws.sums(inputs)}
 
     def compile(self, arch: int, args: list[dict[str, Any]]) -> dict[str, Any]:
         """Call the candidate once with nothing to run on: its kernels as PTX for the target, and its launches."""

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ START = (
     "m={}\n"
     "for n,t in json.loads(b).items():\n"
     "    m[n]=types.ModuleType('runner_'+n); exec(compile(t,'<runner '+n+'>','exec'),m[n].__dict__)\n"
-    "m['runner'].Runner(m['sandbox'],m['guard'],m.get('triton_runner'),m.get('device_runner')).serve()\n"
+    "m['runner'].Runner(m['sandbox'],m['guard'],m.get('triton_runner'),m.get('device_runner'),m.get('draws')).serve()\n"
 )
 PROGRAM = ("sandbox", "guard", "runner")
 ANSWER_BYTES = 4 << 20
@@ -59,13 +60,15 @@ class Session:
 
         `triton`: "" for CPU tasks, else `interpret`, `compile` or `device`: what Triton kernels are put through.
         """
-        program = (*PROGRAM, *(["triton_runner"] if triton else []), *(["device_runner"] if triton == "device" else []))
+        more = {"": (), "device": ("triton_runner", "device_runner", "draws")}.get(triton, ("triton_runner",))
+        program = (*PROGRAM, *more)
         self._framework, self._on_device = bool(triton), triton == "device"
         self._scratch = tempfile.mkdtemp(prefix="headway-scratch-") if self._on_device else ""
         self.pool = Pool()
         self.output = bytearray()
         self.output_limit = 1 << 16
         self.layers: list[str] = []
+        self.uid: int | None = None
         self._number = number
         self._code = os.memfd_create("program", 0)
         os.write(self._code, json.dumps({name: _text(name) for name in program}).encode())
@@ -89,6 +92,7 @@ class Session:
         uid = FIRST_UID + self._number % (LAST_UID - FIRST_UID) if root else None
         if self._on_device and not _others_may_read(sys.prefix):
             uid = None
+        self.uid = uid
         # frameworks read their own files late; everything else was loaded before
         readable = [sys.prefix, sys.base_prefix, "/usr", "/lib", "/lib64"] if self._framework else []
         hidden = [one for one in HIDDEN if not any(place.startswith(one) for place in readable)]
@@ -115,6 +119,11 @@ class Session:
         self.layers.append("sealed-after-compile")
         self.check(said, "before it was measured")
 
+    @property
+    def cache(self) -> Path:
+        """Where Triton keeps what it compiles in this runner."""
+        return Path(self._scratch) / str(FIRST_UID + self._number % (LAST_UID - FIRST_UID))
+
     def _writable(self) -> list[str]:
         """Nothing for CPU candidates; a GPU's driver opens its devices again, and Triton keeps what it built."""
         if not self._on_device:
@@ -125,12 +134,11 @@ class Session:
         """What differs between the ways a Triton kernel goes; the same for correctness and timing."""
         way = {"TRITON_INTERPRET": "1" if triton == "interpret" else "0"}
         if self._on_device:
-            uid = FIRST_UID + self._number % (LAST_UID - FIRST_UID)
             if os.geteuid() == 0:
                 os.chmod(self._scratch, 0o777)
             path = os.environ.get("PATH", "/usr/bin:/bin")
             libraries = os.environ.get("LD_LIBRARY_PATH", "")
-            way |= {"HOME": self._scratch, "TMPDIR": self._scratch, "TRITON_CACHE_DIR": f"{self._scratch}/{uid}",
+            way |= {"HOME": self._scratch, "TMPDIR": self._scratch, "TRITON_CACHE_DIR": str(self.cache),
                     "PATH": path, "LD_LIBRARY_PATH": libraries, "CUDA_VISIBLE_DEVICES": _first_device()}  # fmt: skip
         return way
 

@@ -38,8 +38,8 @@ class Spool:
         self._stop = folder / "stop"
         self._me = uuid.uuid4().hex
         self._seen: dict[Path, tuple[int, float]] = {}
-        self._mine: Claim | None = None
-        self._beat = 0
+        self._mine: dict[Path, int] = {}
+        """Each claim's beat."""
         self._lock = threading.Lock()
         threading.Thread(target=self._keep_beating, daemon=True).start()
 
@@ -51,9 +51,19 @@ class Spool:
         """Where the job's files are."""
         return self._jobs / claim.key
 
-    def take(self) -> Claim | None:
-        """The oldest job that nobody does, claimed; None if there is none just now."""
+    def kind_of(self, key: str) -> str:
+        """Kind and id of a job's task, "" if it cannot be read: jobs of one task may be prepared together."""
+        try:
+            task = json.loads((self._jobs / key / "job.json").read_bytes())["task"]
+            return f"{task['kind']} {task['id']}"
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
+
+    def take(self, kind: str = "") -> Claim | None:
+        """The oldest job that nobody does (of that kind), claimed; None if there is none just now."""
         for key in self._waiting():
+            if kind and self.kind_of(key) != kind:
+                continue
             numbers = self._numbers(key)
             last = max(numbers, default=0)
             if last and not self._abandoned(self._claims / f"{key}.{last}"):
@@ -84,19 +94,18 @@ class Spool:
     def _claim(self, key: str, number: int) -> Claim | None:
         claim = Claim(key, number, self._claims / f"{key}.{number}")
         with self._lock:
-            self._beat = 0
-            if not _place_once(claim.path, self._owner()):
+            if not _place_once(claim.path, self._owner(0)):
                 return None
-            self._mine = claim
+            self._mine[claim.path] = 0
         return claim
 
-    def _owner(self) -> bytes:
+    def _owner(self, beat: int) -> bytes:
         who = {
             "worker": self._me,
             "pid": os.getpid(),
             "start": _started(os.getpid()),
             "boot": _boot(),
-            "beat": self._beat,
+            "beat": beat,
         }
         return json.dumps(who).encode()
 
@@ -105,7 +114,10 @@ class Spool:
         try:
             owner = json.loads(path.read_bytes())
             if owner["boot"] == _boot() and owner["boot"]:
-                return bool(owner["worker"] == self._me or _started(int(owner["pid"])) != owner["start"])
+                return bool(
+                    (owner["worker"] == self._me and path not in self._mine)
+                    or _started(int(owner["pid"])) != owner["start"]
+                )
             beat = int(owner["beat"])
         except FileNotFoundError:
             return True
@@ -121,9 +133,10 @@ class Spool:
         while True:
             time.sleep(BEAT_SECONDS)
             with self._lock:
-                if self._mine is not None and self._mine.path.exists():
-                    self._beat += 1
-                    _write_over(self._mine.path, self._owner())
+                for path in self._mine:
+                    if path.exists():
+                        self._mine[path] += 1
+                        _write_over(path, self._owner(self._mine[path]))
 
     def finish(self, claim: Claim, result: dict[str, Any]) -> bool:
         """Put the result in place; False if one was there already, which then counts."""
@@ -135,7 +148,7 @@ class Spool:
     def release(self, claim: Claim) -> None:
         """Give the job back (or away)."""
         with self._lock:
-            self._mine = None
+            self._mine.pop(claim.path, None)
             for number in range(1, claim.number + 1):
                 (self._claims / f"{claim.key}.{number}").unlink(missing_ok=True)
 

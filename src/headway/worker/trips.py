@@ -57,9 +57,12 @@ class Trip:
         self._rates: dict[str, float] = {}
         self._output = ""
         self._layers: list[str] = []
-        self._reference = Reference(self._task)
+        self._reference: Any = self._open_reference()
         self._pool_bytes = POOL_LEAST
         self._compile: dict[str, Any] = {}
+
+    def _open_reference(self) -> Any:
+        return Reference(self._task)
 
     # --- steps of the story
 
@@ -120,12 +123,16 @@ class Trip:
         self._layers = session.layers
         candidate = Candidate(task, self._reference, session, int.from_bytes(os.urandom(8), "little"))
         try:
+            self._opened(session)
             candidate.load(source, library, absent, self._pool_bytes)
         except BaseException:
             self._note_output(session)
             session.close()
             raise
         return candidate
+
+    def _opened(self, session: Session) -> None:
+        """What a closed session needs before its candidate comes."""
 
     def _one(self, case: Case, problem: Problem, seen: list[Errors]) -> None:
         took = self._ours.run([problem], bool(seen), self._task.limit("run_seconds", 30))
@@ -165,6 +172,10 @@ class Trip:
     def _room(self, case: Case) -> int:
         return sum(device.size_of(one, case) + 256 for one in self._task.arguments) + 64
 
+    def waited(self, seconds: float) -> None:
+        """Time in which others were measured is not this job's."""
+        self._began += seconds
+
     def _time_left(self) -> None:
         """Between calls: a job that takes too long is the candidate's fault only where its own calls took the time."""
         limit, own = self._job.seconds, self._ours.core_seconds
@@ -202,8 +213,9 @@ class Trip:
         }  # fmt: skip
 
     def close(self) -> None:
-        for one in self._open:
-            one.session.close()
+        """End this job's processes; once is enough."""
+        while self._open:
+            self._open.pop().session.close()
 
 
 def _sample(timed: Timed) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +102,13 @@ class Agent(Protocol):
 
     def propose(self, request: Request) -> Proposal | NoProposal:
         """One proposal within the limits. Never raises for what a provider or program does."""
+        ...
+
+
+@runtime_checkable
+class Foreseeable(Protocol):
+    """An agent that can say now what it will answer later: nothing that is still open can change it."""
+
+    def ahead(self, request: Request, count: int) -> tuple[Proposal, ...]:
+        """Its answers to `request` and to the calls after it, as far as they are certain; at most `count`."""
         ...
