@@ -98,13 +98,13 @@ class Task:
     floor: Floor
     budget: TaskBudget
     source_bytes: int
-    hopeless: float
-    """A screening whose upper bound is below this share of the incumbent's speed is not followed up."""
     job_seconds: float
     baseline: str
     """The baseline's source."""
     template: str
     knobs: tuple[Knob, ...]
+    hopeless: float = 0.8
+    """A screening whose upper bound is below this share of the incumbent's speed is not followed up."""
 
     @property
     def candidate_file(self) -> str:

@@ -1,33 +1,36 @@
 """Inputs of the task `kda`, drawn on the device. Runs in the judge, and in the runner before any candidate."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import torch
 
 DIM = 128
 
 
-def _strong(x):
+def _strong(x: torch.Tensor) -> torch.Tensor:
     """About -3 nats a token: the state is gone within a few."""
     return -5.0 * torch.sigmoid(x + 0.5)
 
 
-def _slow(x):
+def _slow(x: torch.Tensor) -> torch.Tensor:
     """About -0.005 nats a token: the state outlives thousands."""
     return -5.0 * torch.sigmoid(x - 7.0)
 
 
-def _mixed(x):
+def _mixed(x: torch.Tensor) -> torch.Tensor:
     """Every other channel strong, the others slow."""
     even = torch.arange(x.shape[-1], device=x.device) % 2 == 0
     return torch.where(even, _strong(x), _slow(x))
 
 
-def _shut(x):
+def _shut(x: torch.Tensor) -> torch.Tensor:
     """Gates at both ends of their range: every 16th token forgets all it can, the others nothing."""
     closed = torch.arange(x.shape[1], device=x.device)[None, :, None, None] % 16 == 3
     return torch.where(closed, torch.full_like(x, -5.0), torch.zeros_like(x))
 
 
-REGIMES = {
+REGIMES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "registry": torch.nn.functional.logsigmoid,
     "strong": _strong,
     "slow": _slow,
@@ -39,7 +42,7 @@ REGIMES = {
 }
 
 
-def make_inputs(case, seed, device):
+def make_inputs(case: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
     """q, k, v, g bf16 [B, T, H, 128]; beta bf16 [B, T, H]; s0 fp32 [N, H, 128, 128]; starts int32 [N + 1].
 
     Sizes STATE: 0 gives zero states. RAW: g and beta before their sigmoids. PACKED: N sequences in one batch entry.
@@ -48,7 +51,7 @@ def make_inputs(case, seed, device):
     batch, tokens, heads, count = (int(sizes[name]) for name in ("B", "T", "H", "N"))
     draw = torch.Generator(device=device).manual_seed(int(seed) % (1 << 62))
 
-    def normal(*shape):
+    def normal(*shape: int) -> torch.Tensor:
         return torch.randn(*shape, generator=draw, device=device, dtype=torch.bfloat16)
 
     q, k, v, x = (normal(batch, tokens, heads, DIM) for _ in range(4))
