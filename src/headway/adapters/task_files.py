@@ -56,6 +56,7 @@ class _Build(_Table):
 class _Tolerance(_Table):
     k: float = Field(gt=0)
     least: float = Field(ge=0)
+    row_k: float | None = Field(default=None, gt=0)
 
 
 class _Admission(_Table):
