@@ -4,6 +4,7 @@ Started first, never loads a candidate. It makes inputs, holds the oracle and th
 nothing that needs statistics: ratios and promotions are headway's.
 """
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -113,10 +114,12 @@ class Judge:
         """
         with device.lock() if self._on_gpu(jobs) else nullcontext():
             ready = [self._begun(job) for job in jobs]
+            start = time.monotonic()
             if len(ready) == 1:
                 ready[0].get_ready()
             else:
                 self._all_ready(ready)
+                _say(f"{len(ready)} jobs compiled and checked in {time.monotonic() - start:.1f} s")
             if len(ready) > 1:  # they import while this batch is measured, and leave the device alone
                 for way in ready[0].ways:
                     self.reserve(len(jobs), way)
@@ -183,11 +186,13 @@ class Judge:
             for old in self._proved.values():
                 old.baseline.session.close()
             self._proved.clear()
+            start = time.monotonic()
             trip = Proof(self, Job("proof", task, "", None, "full", 0, 0, 600.0))
             try:
                 self._proved[task.digest] = trip.proved()
             finally:
                 trip.close()
+            _say(f"{task.id} proved itself in {time.monotonic() - start:.1f} s")
         return self._proved[task.digest]
 
     @property
@@ -255,3 +260,7 @@ class Judge:
         for session in (one for spare in self._spare.values() for one in spare):
             session.close()
         self._spare.clear()
+
+
+def _say(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)

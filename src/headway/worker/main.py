@@ -1,6 +1,7 @@
 """The worker's command line: drain a spool, and stop whole."""
 
 import argparse
+import faulthandler
 import json
 import os
 import signal
@@ -49,6 +50,7 @@ def main(argv: list[str]) -> int:
         print(f"worker: {missing}; `--doctor` says what to install", file=sys.stderr)
         return 4
     sandbox.not_dumpable()
+    faulthandler.register(signal.SIGUSR1)  # where it stands, for whoever wonders
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     judge = Judge()
     try:
