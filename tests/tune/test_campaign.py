@@ -98,9 +98,10 @@ def test_each_promotion_test_spends_less_and_is_sized_before_it_runs(tmp_path: P
     tests = world.events(PromotionDecided)
     assert [t.test for t in tests] == [1, 2, 3]
     assert [round(t.alpha / tests[0].alpha, 6) for t in tests] == [1, 0.25, 0.111111]
-    asked = {i.key: int(i.args["blocks"]) for i in world.events(IntentNamed) if i.kind == "evaluate"}
+    intents = [i.args for i in world.events(IntentNamed) if i.kind == "evaluate"]
+    asked = {(int(args["attempt"]), args["mode"]): int(args["blocks"]) for args in intents}
     for test in tests:
-        assert asked[f"{ID}-a{test.attempt}-promote-1"] == test.blocks
+        assert asked[test.attempt, "promote"] == test.blocks
 
 
 def test_a_protected_case_that_gets_slower_is_not_promoted(tmp_path: Path) -> None:
@@ -228,7 +229,8 @@ def test_a_worker_that_falls_over_is_asked_again_and_then_the_attempt_is_undecid
     state = world.run()
     assert verdicts(state) == ["promoted", "undecided"]
     keys = [j.key for j in world.events(JobDone) if j.attempt == 2]
-    assert keys == [f"{ID}-a2-screen-1", f"{ID}-a2-screen-2"]
+    digest = state.attempts[1].digest[:8]
+    assert keys == [f"{ID}-a2-{digest}-screen-1", f"{ID}-a2-{digest}-screen-2"]
 
 
 def test_three_undecided_in_a_row_mean_that_the_worker_is_gone(tmp_path: Path) -> None:
