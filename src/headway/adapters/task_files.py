@@ -3,31 +3,21 @@
 import hashlib
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import Field, ValidationError
 
+from headway.adapters.command_task_files import CommandTaskFile, command_task
+from headway.adapters.task_tables import BudgetTable, GoalTable, Name, SearchTable, Table, TaskId, first_fault
 from headway.core.errors import HeadwayError
 from headway.core.names import Digest
 from headway.core.task import Case, Floor, Knob, Task, TaskBudget, evaluate_expression
 
 SCHEMA = "headway.task/1"
 IGNORED = frozenset({"__pycache__", "__init__.py"})
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Goal(_Table):
-    text: Annotated[str, StringConstraints(min_length=1, max_length=6000)]
-    target_ratio: float | None = Field(default=None, gt=0)
-    metric: str = "seconds per call"
-    direction: Literal["lower", "higher"] = "lower"
-
-
-class _Argument(_Table):
+class _Argument(Table):
     name: Name
     type: str
     role: Literal["size", "in", "out"]
@@ -35,31 +25,31 @@ class _Argument(_Table):
     split: int = Field(default=0, ge=0)
 
 
-class _Entry(_Table):
+class _Entry(Table):
     name: str = "entry"
     signature: str
     text: str = ""
     args: tuple[_Argument, ...] = ()
 
 
-class _Files(_Table):
+class _Files(Table):
     inputs: str | None = None
     reference: str = "reference.py"
     baseline: str
 
 
-class _Build(_Table):
+class _Build(Table):
     compiler: str = "cc"
     flags: tuple[str, ...] = ()
 
 
-class _Tolerance(_Table):
+class _Tolerance(Table):
     k: float = Field(gt=0)
     least: float = Field(ge=0)
     row_k: float | None = Field(default=None, gt=0)
 
 
-class _Admission(_Table):
+class _Admission(Table):
     imports: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     banned_imports: tuple[str, ...] = ()
@@ -67,7 +57,7 @@ class _Admission(_Table):
     torch: tuple[str, ...] | None = None
 
 
-class _Limits(_Table):
+class _Limits(Table):
     compile_seconds: float = Field(default=60, gt=0)
     run_seconds: float = Field(default=60, gt=0)
     memory_mb: int = Field(default=1024, gt=0)
@@ -75,20 +65,14 @@ class _Limits(_Table):
     source_bytes: int = Field(default=262144, gt=0)
 
 
-class _Budget(_Table):
-    attempts: int | None = Field(default=None, gt=0)
-    seconds: float | None = Field(default=None, gt=0)
-    stall: int | None = Field(default=None, gt=0)
-
-
-class _Floor(_Table):
+class _Floor(Table):
     flops: str = ""
     bytes: str = ""
     peak_gflops: float = Field(default=0, ge=0)
     peak_gbytes: float = Field(default=0, ge=0)
 
 
-class _Case(_Table):
+class _Case(Table):
     name: Name
     sizes: dict[str, int]
     small: dict[str, int] | None = None
@@ -100,34 +84,22 @@ class _Case(_Table):
     screen: bool = False
 
 
-class _Target(_Table):
+class _Target(Table):
     arch: int = Field(default=90, ge=70)
 
 
-class _Screening(_Table):
+class _Screening(Table):
     hopeless: float = Field(default=0.8, gt=0, le=1)
 
 
-class _Knob(_Table):
-    name: Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
-    values: tuple[int | str, ...] = Field(min_length=1)
-    help: str = ""
-    structural: bool = False
-
-
-class _Search(_Table):
-    template: str
-    knobs: tuple[_Knob, ...] = Field(min_length=1)
-
-
-class TaskFile(_Table):
+class TaskFile(Table):
     """`task.toml`; `docs/task-format.md` explains every key."""
 
     schema_: Literal["headway.task/1"] = Field(alias="schema")
-    id: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+    id: TaskId
     kind: Literal["cpu-c", "cpu-python", "triton", "command"]
     summary: str = ""
-    goal: _Goal
+    goal: GoalTable
     entry: _Entry
     files: _Files
     build: _Build = _Build()
@@ -135,10 +107,10 @@ class TaskFile(_Table):
     tolerance: _Tolerance
     admission: _Admission = _Admission()
     limits: _Limits = _Limits()
-    budget: _Budget = _Budget()
+    budget: BudgetTable = BudgetTable()
     floor: _Floor = _Floor()
     cases: tuple[_Case, ...] = Field(min_length=1)
-    search: _Search | None = None
+    search: SearchTable | None = None
     screening: _Screening = _Screening()
 
 
@@ -150,11 +122,14 @@ def load_task(folder: Path) -> Task:
             f"{folder} is no task: it has no task.toml.", "See docs/task-format.md, or `headway tune new`."
         )
     try:
-        spec = TaskFile.model_validate(tomllib.loads(path.read_text("utf-8")))
+        raw: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+        if raw.get("kind") == "command":
+            return command_task(folder, CommandTaskFile.model_validate(raw), task_digest(folder))
+        spec = TaskFile.model_validate(raw)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
         raise HeadwayError(f"{path} is not TOML: {wrong}.") from wrong
     except ValidationError as wrong:
-        raise HeadwayError(f"{path}: {_first(wrong)}.", "See docs/task-format.md.") from wrong
+        raise HeadwayError(f"{path}: {first_fault(wrong)}.", "See docs/task-format.md.") from wrong
     _check(path, spec)
     return _task(folder, spec)
 
@@ -243,10 +218,3 @@ def _text(path: Path) -> str:
         return path.read_text("utf-8")
     except UnicodeDecodeError as wrong:
         raise HeadwayError(f"{path} is not UTF-8.") from wrong
-
-
-def _first(wrong: ValidationError) -> str:
-    """The first fault, as `table.key: what`."""
-    fault = wrong.errors()[0]
-    place = ".".join(str(part) for part in fault["loc"])
-    return f"{place}: {fault['msg'].removeprefix('Value error, ')}"

@@ -197,13 +197,35 @@ def replay(
 @app.command()
 def new(
     folder: Annotated[Path, typer.Argument(help="The task's folder; its name becomes the task's id.")],
-    function: Annotated[str, typer.Option(help="FILE.py:NAME, the function to make faster.")],
-    inputs: Annotated[list[str], typer.Option("--input", help="An argument with its sizes, like x:N,M; in order.")],
+    function: Annotated[str | None, typer.Option(help="FILE.py:NAME, the function to make faster.")] = None,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", help="An argument with its sizes, like x:N,M; in order.")
+    ] = None,
     output: Annotated[str, typer.Option(help="The result with its sizes.")] = "y:N,M",
     sizes: Annotated[list[str] | None, typer.Option("--size", help="A size of the timed case, like N=256.")] = None,
+    from_command: Annotated[str | None, typer.Option(help="A command that prints one number, run in the tree.")] = None,
+    tree: Annotated[Path, typer.Option(help="With --from-command: the project, which is copied.")] = Path(),
+    editable: Annotated[
+        list[str] | None, typer.Option(help="With --from-command: what may be edited, like 'src/**/*.py'.")
+    ] = None,
+    tests: Annotated[
+        list[str] | None, typer.Option(help="With --from-command: editable Python tests, which are kept by rule.")
+    ] = None,
+    guard: Annotated[
+        list[str] | None, typer.Option(help="With --from-command: NAME=COMMAND, which must exit 0.")
+    ] = None,
+    direction: Annotated[str, typer.Option(help="With --from-command: lower or higher is better.")] = "lower",
 ) -> None:
-    """Scaffold a task from a numpy function: its folder loads and runs, and is yours to sharpen."""
-    task = views.new_task(folder, function, inputs, output, sizes or [])
+    """Scaffold a task from a numpy function or a metric command: its folder loads and runs, and is yours to sharpen."""
+    if (function is None) == (from_command is None):
+        raise HeadwayError("A task is made from one thing.", "Give --function FILE.py:NAME, or --from-command COMMAND.")
+    if from_command is not None:
+        task = views.new_command_task(folder, from_command, tree, editable or [], tests or [], guard or [], direction)
+        typer.echo(f"wrote the task {task.id} around {from_command!r} to {task.folder}")
+        typer.echo(f"prove it with `headway tune check {folder}`; sharpen its guards before you trust it")
+        return
+    assert function is not None
+    task = views.new_task(folder, function, inputs or [], output, sizes or [])
     typer.echo(f"wrote the task {task.id} with {len(task.cases)} cases to {task.folder}")
     typer.echo(f"prove it with `headway tune check {folder}`; sharpen reference.py and [[cases]] before you trust it")
 

@@ -151,7 +151,10 @@ def replay_lines(rows: Sequence[Replayed], context_budget: int | None) -> Iterat
 
 def check_lines(found: dict[str, Any]) -> Iterator[str]:
     """What a check found, for people."""
-    yield f"{found['task']}: zeros, a copy, a constant and noise fail in every case; the baseline is right on all"
+    if found["kind"] == "command":
+        yield f"{found['task']}: emptied files are noticed; on the baseline all {found['cases']} checks hold"
+    else:
+        yield f"{found['task']}: zeros, a copy, a constant and noise fail in every case; the baseline is right on all"
     runs = ", ".join(f"{r['ratio']:.4f} [{r['interval'][0]:.4f}, {r['interval'][1]:.4f}]" for r in found["runs"])
     noise = f"noise {100 * found['noise']:.1f} % a block"
     yield f"baseline against itself in {len(found['runs'])} fresh runs: {runs}; {noise}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from headway.core.command_task import CommandTask
 from headway.core.errors import HeadwayError
 from headway.core.names import Digest
 
@@ -22,7 +23,8 @@ CANDIDATE_FILES: Mapping[Kind, str] = {
     "triton": "candidate.py",
     "command": "candidate",
 }
-"""The one editable file of each kind; a proposal that edits anything else is refused."""
+"""The one editable file of each kind; a proposal that edits anything else is refused. A `command` task has many, and
+this one name stands for a bundle of them (`core/file_bundle.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ class Task:
     knobs: tuple[Knob, ...]
     hopeless: float = 0.8
     """A screening whose upper bound is below this share of the incumbent's speed is not followed up."""
+    command: CommandTask | None = None
+    """For kind `command`: what is measured and guarded. Its baseline is a bundle of all editable files."""
 
     @property
     def candidate_file(self) -> str:

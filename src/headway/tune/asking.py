@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from headway.core.events import Event
 from headway.core.events_core import IntentNamed
 from headway.core.events_tune import AgentTrouble, ContextShown, NothingProposed, Proposed, SubmissionTaken
+from headway.core.file_bundle import files_in
 from headway.core.journey import Act, Facts, Settled
 from headway.core.names import BlobId, EffectKey, StreamId
 from headway.core.ports.agent import Agent, AgentLimits, Foreseeable, NoProposal, Proposal, Request
 from headway.core.ports.blobs import BlobStore
 from headway.core.task import Task
+from headway.tune.candidate import Candidate, candidate_of
 from headway.tune.context import RENDERER, Renderer
 from headway.tune.desk import LedgerDesk
 from headway.tune.evidence import Stopwatch, text_of
@@ -86,6 +88,7 @@ class Asking:
         """What the agent is given: the context as stored, the incumbent's source, and small facts for `search`."""
         best = campaign.incumbent
         source = self.task.baseline if best is None else text_of(self.blobs, best.source)
+        command = self.task.command
         budget, spent = campaign.budget, campaign.spent
         left = None if budget.tokens is None else max(budget.tokens - spent.tokens, 0)
         patience = float(campaign.needed.agent_args.get("seconds", AGENT_SECONDS))
@@ -94,11 +97,14 @@ class Asking:
         return Request(
             purpose="optimise",
             context=text_of(self.blobs, BlobId(intent.args["context"])),
-            files={self.task.candidate_file: source},
+            files={self.task.candidate_file: source} if command is None else files_in(source),
             limits=AgentLimits(min(seconds, patience), left, self.task.source_bytes),
             refusals=tuple(f"A{a.id}: {outcome_text(a)}" for a in refusals),
             facts=self._facts(campaign, int(intent.args["call"])),
             desk=desk,
+            beside=command.tree if command else None,
+            editable=command.editable if command else (),
+            frozen=command.frozen if command else (),
         )
 
     def _facts(self, campaign: Campaign, call: int) -> dict[str, str]:
@@ -132,21 +138,24 @@ class Asking:
         seconds = self.stopwatch.lap()
         transcript = self._put(answer.transcript) if answer.transcript else None
         if isinstance(answer, Proposal):
-            source = answer.files.get(self.task.candidate_file)
-            if source is not None and len(source.encode("utf-8", "surrogatepass")) <= self.task.source_bytes:
-                return self._proposed(campaign, call, answer, source, tokens, seconds)
-            why = (
-                f"it has no {self.task.candidate_file}"
-                if source is None
-                else f"it is over {self.task.source_bytes} bytes"
-            )
-            answer = NoProposal("malformed", f"The proposal is unusable: {why}.", answer.usage)
+            parent = self._parent(campaign, answer.parent)
+            found = candidate_of(self.task, campaign, answer, parent, self.renderer.texts)
+            if isinstance(found, Candidate):
+                return self._proposed(campaign, call, answer, found, parent, tokens, seconds)
+            answer = NoProposal("malformed", f"The proposal is unusable: {found}.", answer.usage)
         told = self._put(answer.message)
         money = answer.usage.money
         return NothingProposed(call, answer.kind, answer.permanent, told, tokens, money, seconds, transcript)
 
     def _proposed(
-        self, campaign: Campaign, call: int, answer: Proposal, source: str, tokens: int, seconds: float
+        self,
+        campaign: Campaign,
+        call: int,
+        answer: Proposal,
+        candidate: Candidate,
+        parent: int | None,
+        tokens: int,
+        seconds: float,
     ) -> Proposed:
         assert campaign.goal is not None
         hypothesis = answer.hypothesis.strip() or "(no hypothesis given)"
@@ -160,11 +169,11 @@ class Asking:
             strategy=strategy,
             idea=idea,
             hypothesis=self._put(hypothesis),
-            source=self._put(source),
-            digest=digest_of(source),
-            normal=normal_digest(self.task.kind, source),
-            parent=self._parent(campaign, answer.parent),
-            outside=tuple(sorted(name for name in answer.files if name != self.task.candidate_file)),
+            source=self._put(candidate.source),
+            digest=digest_of(candidate.source),
+            normal=normal_digest(self.task.kind, candidate.source),
+            parent=parent,
+            outside=candidate.outside,
             resembles=self._resembles(campaign, strategy, hypothesis),
             knobs=dict(answer.knobs),
             tokens=tokens,

@@ -30,14 +30,26 @@ from headway.core.events_tune import (
     JobDone,
     JobMode,
 )
+from headway.core.file_bundle import files_in
+from headway.core.gates import Refused
 from headway.core.journey import Act, Decide, Facts, Settled, Stage
 from headway.core.names import Digest, EffectKey, StreamId
 from headway.core.ports.blobs import BlobStore
 from headway.core.ports.worker import Mode, Worker, WorkerJob, WorkerResult
 from headway.core.reasons import Reason
 from headway.core.task import Task
-from headway.tune.evidence import Stopwatch, baseline_facts, complete, could_not_run, facts_of, keep_result, text_of
+from headway.tune.evidence import (
+    Stopwatch,
+    baseline_facts,
+    complete,
+    could_not_run,
+    facts_of,
+    keep_result,
+    refusal,
+    text_of,
+)
 from headway.tune.measure import promotion
+from headway.tune.rails import admitted
 from headway.tune.sameness import digest_of
 from headway.tune.state import BASELINE, Attempt, Campaign, InFlight, Ranked
 
@@ -53,8 +65,9 @@ TEST_SHARE = 0.08
 """Of the campaign's seconds that one promotion test may take."""
 WAIT_SECONDS = 600.0
 """A worker may be busy with jobs that were sent ahead, or be proving the task."""
-SCREEN_BLOCKS, BASELINE_BLOCKS, EVALUATE_BLOCKS = 3, 12, 12
-"""A-B-B-A blocks per case. Those of a full measurement follow from the noise, of a promotion test from its plan."""
+SCREEN_BLOCKS, BASELINE_BLOCKS, EVALUATE_BLOCKS, SLOW_BLOCKS = 3, 12, 12, 3
+"""A-B-B-A blocks per case. Those of a full measurement follow from the noise, of a promotion test from its plan; a
+metric command's run takes seconds, and so a look at it has SLOW_BLOCKS, its baseline twice that."""
 
 
 def next_step(campaign: Campaign, attempt: Attempt) -> Step:
@@ -120,9 +133,11 @@ def check_task(settings: CampaignSet, task: Task, now: Digest) -> None:
         )
 
 
-def blocks_of(campaign: Campaign, mode: Step) -> int:
-    """A-B-B-A blocks per case for a job of the attempt in flight."""
+def blocks_of(campaign: Campaign, mode: Step, slow: bool) -> int:
+    """A-B-B-A blocks per case for a job of the attempt in flight. `slow`: a block takes seconds, not milliseconds."""
     match mode:
+        case "screen" | "full" if slow:
+            return SLOW_BLOCKS
         case "screen":
             return SCREEN_BLOCKS
         case "full" if campaign.baseline is None:
@@ -171,8 +186,15 @@ class Attempts:
         if attempt.outside:
             return AttemptRefused(attempt.id, "admission", Reason.OUTSIDE_EDITABLE, None, None)
         for earlier in campaign.attempts:
+            if earlier.outside:
+                continue  # refused for what is no part of its source: that was never tried
             if attempt.normal == earlier.normal or attempt.digest == earlier.digest:
                 return AttemptRefused(attempt.id, "admission", Reason.DUPLICATE, None, earlier.id)
+        if self.task.command is not None:
+            after = files_in(text_of(self.blobs, attempt.source))
+            verdict = admitted(self.task.command, files_in(self.task.baseline), after)
+            if isinstance(verdict, Refused):
+                return refusal(attempt.id, "admission", verdict, self.blobs)
         return AttemptAdmitted(attempt.id)
 
     def _rank(self, _: Campaign, attempt: Attempt) -> Event:
@@ -203,13 +225,14 @@ class Attempts:
 
     def _intend(self, campaign: Campaign) -> IntentNamed:
         if campaign.current is None:
-            number, mode, tries, blocks = BASELINE, "baseline", campaign.baseline_lost, BASELINE_BLOCKS
+            number, mode, tries = BASELINE, "baseline", campaign.baseline_lost
+            blocks = BASELINE_BLOCKS if self.task.command is None else 2 * SLOW_BLOCKS
         else:
             flight = campaign.current.outcome
             assert isinstance(flight, InFlight)
             number, tries = campaign.current.id, flight.lost
             mode = next_step(campaign, campaign.current)
-            blocks = blocks_of(campaign, mode)
+            blocks = blocks_of(campaign, mode, self.task.command is not None)
         source = "" if campaign.current is None else campaign.current.digest
         key = self.key(number, source, mode, tries + 1)
         args = {"attempt": str(number), "mode": mode, "blocks": str(blocks), "try": str(tries + 1)}

@@ -38,6 +38,9 @@ ADMISSION = frozenset(
         Reason.DUPLICATE,
         Reason.OUTSIDE_EDITABLE,
         Reason.TAMPERED,
+        Reason.ALIASED,
+        Reason.COUNT_EVADED,
+        Reason.RETRY_ADDED,
     }
 )
 TIMING = frozenset({Reason.TIMING_DISAGREES, Reason.BELOW_FLOOR})
@@ -126,17 +129,17 @@ def facts_of(
         return (_refused_by_worker(task, attempt, result, blobs),)
     verdict = correct(task, mode, result.cases)
     if isinstance(verdict, Refused):
-        return (_refusal(attempt, "correctness", verdict, blobs),)
+        return (refusal(attempt, "correctness", verdict, blobs),)
     # an estimate is no time: it knows no loop counts, and a floor in seconds says nothing about it
     floor = PASSED if result.estimate else above_floor(task, result.samples)
     if isinstance(floor, Refused):
-        return (_refusal(attempt, "timing", floor, blobs),)
+        return (refusal(attempt, "timing", floor, blobs),)
     try:
         ratio = ratio_of(result.samples, seed=campaign.needed.seed * 1_000_003 + attempt)
         decided = promotion.decide(result.samples, test) if test is not None else None
     except BadSamples as bad:
         told = Refused(Reason.NOT_FINITE, f"The measurement is no number: {bad}.", "Look at the task's metric.")
-        return (_refusal(attempt, "timing", told, blobs),)
+        return (refusal(attempt, "timing", told, blobs),)
     rival = campaign.promotions[-1] if mode == "promote" and campaign.promotions else BASELINE
     held_out = sum(fact.held_out for fact in result.cases)
     profile = blobs.put(result.profile) if result.profile else None
@@ -205,7 +208,7 @@ def _refused_by_worker(task: Task, attempt: int, result: WorkerResult, blobs: Bl
         phase = "timing"
     elif reason is Reason.COMPILE_FAILED or not result.seconds.get("correct"):
         phase = "compile"
-    return _refusal(attempt, phase, told, blobs)
+    return refusal(attempt, phase, told, blobs)
 
 
 def _without_hidden(task: Task, words: str) -> str:
@@ -216,7 +219,8 @@ def _without_hidden(task: Task, words: str) -> str:
     return words
 
 
-def _refusal(attempt: int, at: Phase, refused: Refused, blobs: BlobStore) -> AttemptRefused:
+def refusal(attempt: int, at: Phase, refused: Refused, blobs: BlobStore) -> AttemptRefused:
+    """A gate's refusal as a fact, its words kept as a blob."""
     words = f"{refused.message}\n{refused.next}".strip()
     return AttemptRefused(attempt, at, refused.reason, blobs.put(words), None)
 

@@ -1,5 +1,7 @@
 """The goal block: rendered once, kept as a blob, and from then on the first words of every context, byte for byte."""
 
+from collections.abc import Iterator
+
 from headway.core.task import Task
 
 
@@ -12,8 +14,10 @@ def goal_block(task: Task) -> str:
         task.goal.strip(),
         "",
         f"Task {task.id}. Metric: {task.metric}, {better} is better, always against the baseline.{target}",
-        f"Entry point: {task.signature}",
     ]
+    if task.command is not None:
+        return "\n".join([*lines, *_of_files(task), "# END OF GOAL", ""])
+    lines.append(f"Entry point: {task.signature}")
     if task.entry_text:
         lines.append(task.entry_text)
     lines += [
@@ -31,3 +35,13 @@ def goal_block(task: Task) -> str:
     hidden = sum(case.held_out for case in task.cases)
     lines.append(f"and {hidden} held-out cases, which are checked and not shown.")
     return "\n".join(lines) + "\n# END OF GOAL\n"
+
+
+def _of_files(task: Task) -> Iterator[str]:
+    """What there is to say of a task whose candidate is many files."""
+    yield from (f"Rule: {rule}" for rule in task.rules)
+    yield "Numbers and verdicts come from the harness alone; what an agent says about its candidate is no evidence."
+    hidden = sum(case.held_out for case in task.cases)
+    yield f"{hidden} further checks are made and not shown."
+    yield "A candidate is given as files by path, or as one text of `=== file: PATH` heads, each above a file's lines;"
+    yield "`=== delete: PATH` takes one away. Files that it leaves out stay as they are in what it builds on."

@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
+from headway.core.file_bundle import bundle, files_in
 from headway.core.names import Digest
 from headway.core.task import Kind
 
@@ -23,6 +24,9 @@ def digest_of(text: str) -> Digest:
 
 def normal_digest(kind: Kind, source: str) -> Digest:
     """Equal for sources that differ only in comments and layout; one that does not parse is its own normal form."""
+    if kind == "command":
+        files = files_in(source)
+        return digest_of(bundle({p: _normal_python(t) if p.endswith(".py") else t for p, t in files.items()}))
     return digest_of(_normal_c(source) if kind == "cpu-c" else _normal_python(source))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from headway import __version__
 from headway.adapters.local_worker import PROGRAM
 from headway.adapters.processes import run
+from headway.adapters.task_tools import hint, missing
 from headway.core.errors import HeadwayError
 
 OLDEST_GIT = (2, 39)
@@ -19,8 +20,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 def findings() -> list[dict[str, Any]]:
     """Rows of {name, ok, found, needed_for, install}; nothing is changed."""
     rows = [_row("headway", True, f"{__version__} on Python {sys.version.split()[0]}", "every verb", "")]
-    rows += [_git(), _program(("node",), ["--version"], "the HUD's tests", "apt install nodejs")]
-    rows.append(_program(BROWSERS, ["--version"], "looking at reports in tests", "apt install chromium"))
+    rows += [_git(), _program(("node",), ["--version"], "the task bundle-size, the HUD's tests", hint("node"))]
+    rows.append(_program(("npm",), ["--version"], "the task bundle-size", hint("npm")))
+    rows.append(
+        _program(BROWSERS, ["--version"], "the task bundle-size, looking at reports in tests", hint("chromium"))
+    )
+    tests = "" if missing(["python:pytest"]) else "pytest"
+    rows.append(_row("pytest", bool(tests), tests, "the task flaky-suite", hint("python:pytest")))
     return rows + _worker()
 
 

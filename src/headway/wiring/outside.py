@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headway.adapters.local_worker import LocalWorker
 from headway.adapters.locks import LockHeld
 from headway.adapters.task_files import load_task
 from headway.core.errors import HeadwayError
 from headway.core.events_tune import SubmissionTaken, Submitted
+from headway.core.file_bundle import changes_in
 from headway.core.ports.log import decoded
+from headway.core.ports.worker import Worker
 from headway.core.submissions import submissions_of, submit
 from headway.core.task import Task
 from headway.tune import campaign as campaigns
@@ -29,6 +30,7 @@ from headway.tune.scoreboard import attempt_row, scoreboard, standing
 from headway.tune.state import Attempt, Campaign
 from headway.wiring.state import State, open_state
 from headway.wiring.tune import Place, drive
+from headway.wiring.workers import worker_for
 
 LONGEST_WAIT = 20.0
 """Of one `job` call: clients give up on a call after 10 to 60 seconds."""
@@ -51,8 +53,9 @@ class Closing(Exception):
 class Driver:
     """Drives the campaign in a thread of its own whenever something waits, with one warm worker."""
 
-    def __init__(self, place: Place, watch: Callable[[Campaign], None]) -> None:
+    def __init__(self, place: Place, task: Task, watch: Callable[[Campaign], None]) -> None:
         self._place = place
+        self._task = task
         self._watch = watch
         self._wake = threading.Event()
         self._closing = threading.Event()
@@ -76,7 +79,7 @@ class Driver:
         self._thread.join(seconds)
 
     def _run(self) -> None:
-        worker = LocalWorker(self._place.state / "worker")
+        worker = worker_for(self._task, self._place.state / "worker")
         try:
             while not self._closing.is_set():
                 # woken, or after a while anyway: somebody else may have driven it and gone
@@ -86,7 +89,7 @@ class Driver:
         finally:
             worker.close()
 
-    def _once(self, worker: LocalWorker) -> None:
+    def _once(self, worker: Worker) -> None:
         try:
             drive(self._place, self._look, worker)
             self.trouble = ""
@@ -229,6 +232,8 @@ class Room:
                 raise HeadwayError(f"The {name} holds half a character (a lone surrogate).", "Send text.") from wrong
             if size > most:
                 raise HeadwayError(f"The {name} has {size} bytes, and {most} are allowed.", "Make it shorter.")
+        if self.task.command is not None and not changes_in(source):
+            raise HeadwayError("The submission changes no file.", "Give each under a head, `=== file: PATH`.")
 
     def _submitted(self, opened: State) -> int:
         stream = submissions_of(campaigns.home_of(self.place.id))
@@ -264,7 +269,8 @@ def open_room(place: Place, watch: Callable[[Campaign], None]) -> Room:
     """The tools of a campaign and its driver, not yet started."""
     with open_state(place.state, read_only=True) as opened:
         _, settings = campaigns.settings_of(opened.log, place.id)
-    return Room(place, load_task(Path(settings.task_dir)), Driver(place, watch))
+    task = load_task(Path(settings.task_dir))
+    return Room(place, task, Driver(place, task, watch))
 
 
 def standing_words(state: Campaign) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headway.adapters.clocks import SystemClock
-from headway.adapters.local_worker import LocalWorker
 from headway.adapters.locks import LockHeld
 from headway.adapters.outside_agent import OutsideAgent
 from headway.adapters.script_agent import ScriptAgent, Scripted
@@ -21,9 +20,11 @@ from headway.adapters.task_files import load_task, task_digest
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.events_core import PersonDecided
 from headway.core.events_tune import AgentChosen, BudgetSet, CampaignEnded, ContextShown, JobDone
+from headway.core.file_bundle import bundle, files_in, patch_between
 from headway.core.inbox import leave
 from headway.core.ports.agent import Proposal
 from headway.core.ports.log import decoded
+from headway.core.ports.worker import Worker
 from headway.core.task import Task
 from headway.tune import campaign as campaigns
 from headway.tune.context import DEFAULT_BUDGET
@@ -32,6 +33,7 @@ from headway.tune.scoreboard import scoreboard
 from headway.tune.state import Attempt, Campaign, Refusal
 from headway.wiring.agents import AgentOptions, Records, agent_args, at_once_of, check_agent, opened_agent
 from headway.wiring.state import State, open_state
+from headway.wiring.workers import worker_for
 
 TASKS = Path(__file__).parents[1] / "tasks"
 CAMPAIGNS = "headway-campaigns"
@@ -174,13 +176,13 @@ def _in_state(state: Path, name: str | None) -> Place:
     return Place(folder, state, campaign_id)
 
 
-def drive(place: Place, watch: Callable[[Campaign], None], lent: LocalWorker | None = None) -> Campaign:
+def drive(place: Place, watch: Callable[[Campaign], None], lent: Worker | None = None) -> Campaign:
     """Run the campaign as far as it goes, and leave its best candidate in its folder. A `lent` worker stays open."""
     with open_state(place.state) as opened, opened.lock():
         now = campaigns.read(opened.log, place.id).needed
         task = load_task(Path(now.task_dir))
         at_once = at_once_of(now.agent_args)
-        worker = lent or LocalWorker(place.state / "worker", failpoints=opened.failpoints, at_once=at_once)
+        worker = lent or worker_for(task, place.state / "worker", opened.failpoints, at_once)
         records = Records(opened.log, opened.blobs, campaigns.home_of(place.id))
         try:
             with opened_agent(task, now.agent, now.agent_args, records) as agent:
@@ -207,11 +209,16 @@ def drive(place: Place, watch: Callable[[Campaign], None], lent: LocalWorker | N
 
 
 def leave_best(place: Place, opened: State, task: Task, state: Campaign) -> None:
-    """Write the incumbent's source to `best.c` or `best.py` in the campaign's folder: a copy, never read again."""
-    if state.incumbent is not None:
-        place.folder.mkdir(parents=True, exist_ok=True)
-        suffix = Path(task.candidate_file).suffix
-        (place.folder / f"best{suffix}").write_bytes(opened.blobs.get(state.incumbent.source))
+    """Write the incumbent's source to `best.c` or `best.py`, of many files `best.patch`: a copy, never read again."""
+    if state.incumbent is None:
+        return
+    place.folder.mkdir(parents=True, exist_ok=True)
+    if task.command is not None:
+        patch = patch_between(files_in(task.baseline), files_in(text_of(opened.blobs, state.incumbent.source)))
+        (place.folder / "best.patch").write_text(patch, "utf-8")
+        return
+    suffix = Path(task.candidate_file).suffix
+    (place.folder / f"best{suffix}").write_bytes(opened.blobs.get(state.incumbent.source))
 
 
 def raise_trouble(opened: State, task: Task, state: Campaign) -> None:
@@ -293,10 +300,7 @@ class Evaluation:
 def evaluate(task_name: str, file: Path, state: Path | None) -> Evaluation:
     """One candidate through the campaign's own gates: checked on every case, measured, compared with nobody."""
     task = find_task(task_name)
-    try:
-        source = file.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise HeadwayError(f"The candidate {file} cannot be read: {wrong}.") from wrong
+    source = candidate_text(task, file)
     if len(source.encode()) > task.source_bytes:
         raise HeadwayError(f"The candidate {file} is over the task's limit of {task.source_bytes} bytes.")
     root = named_state(state, os.environ) or Path(tempfile.mkdtemp(prefix="headway-evaluate-"))
@@ -316,7 +320,7 @@ def evaluate(task_name: str, file: Path, state: Path | None) -> Evaluation:
     answer = Scripted(Proposal({task.candidate_file: source}, f"Evaluate {file.name}."))
     with open_state(root) as opened, opened.lock():
         campaigns.open_campaign(opened.log, opened.blobs, campaign_id, task, start)
-        worker = LocalWorker(root / "worker")
+        worker = worker_for(task, root / "worker")
         try:
             agent = ScriptAgent(task, (answer,))
             loop = campaigns.Loop(campaign_id, task, opened.log, opened.blobs, agent, worker, SystemClock())
@@ -324,6 +328,20 @@ def evaluate(task_name: str, file: Path, state: Path | None) -> Evaluation:
         finally:
             worker.close()
         return _evaluation(opened, task, campaign_id, ended)
+
+
+def candidate_text(task: Task, file: Path) -> str:
+    """The candidate in a file; of a task of many files it may be a folder that holds those it changes, and no others.
+
+    Raises HeadwayError for what cannot be read.
+    """
+    try:
+        if task.command is not None and file.is_dir():
+            paths = sorted(path for path in file.rglob("*") if path.is_file())
+            return bundle({path.relative_to(file).as_posix(): path.read_text("utf-8") for path in paths})
+        return file.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise HeadwayError(f"The candidate {file} cannot be read: {wrong}.") from wrong
 
 
 def _evaluation(opened: State, task: Task, campaign_id: str, ended: Campaign) -> Evaluation:

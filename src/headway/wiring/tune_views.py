@@ -1,5 +1,6 @@
 """What the looking verbs of `headway tune` call: attach, report, replay, check. None of them changes a campaign."""
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from headway.adapters.clocks import SystemClock
+from headway.adapters.command_scaffold import Wanted, scaffold_command
 from headway.adapters.detached import start_detached
 from headway.adapters.durable_files import write_text_durably
-from headway.adapters.local_worker import LocalWorker
 from headway.adapters.locks import LockHeld
 from headway.adapters.task_files import load_task
 from headway.adapters.task_scaffold import scaffold
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.journey import Journey, fold
-from headway.core.ports.worker import WorkerJob, WorkerResult
-from headway.core.task import Task
+from headway.core.ports.worker import Worker, WorkerJob, WorkerResult
+from headway.core.task import Kind, Task
 from headway.tune import campaign as campaigns
+from headway.tune.attempt_journey import SLOW_BLOCKS
 from headway.tune.evidence import refuses_task
 from headway.tune.fold import apply
 from headway.tune.measure.timing import BadSamples, noise_of, ratio_of
@@ -26,6 +28,7 @@ from headway.tune.report import report
 from headway.tune.state import Campaign
 from headway.wiring.state import open_state
 from headway.wiring.tune import Place, find_task
+from headway.wiring.workers import worker_for
 
 POLL_SECONDS = 0.5
 SILENCE_SECONDS = 15.0
@@ -109,6 +112,7 @@ class Checked:
     above_floor: dict[str, float]
     """Case -> the baseline's median time over the task's floor; empty where the task names none."""
     cases: int
+    kind: Kind
 
 
 def check(task_name: str) -> Checked:
@@ -118,11 +122,12 @@ def check(task_name: str) -> Checked:
     Raises HeadwayError for a task that must not be used, CouldNotRun where nothing could be found out.
     """
     task = find_task(task_name)
-    worker = LocalWorker()
-    try:
-        results = [_baseline_run(worker, task, number) for number in range(CHECK_RUNS)]
-    finally:
-        worker.close()
+    with tempfile.TemporaryDirectory(prefix="headway-check-") as folder:
+        worker = worker_for(task, Path(folder))
+        try:
+            results = [_baseline_run(worker, task, number) for number in range(CHECK_RUNS)]
+        finally:
+            worker.close()
     try:
         ratios = [ratio_of(result.samples, number) for number, result in enumerate(results)]
         noise = max(noise_of(result.samples) for result in results)
@@ -136,12 +141,13 @@ def check(task_name: str) -> Checked:
         )
     shown = tuple((r.point, r.low, r.high) for r in ratios)
     farthest = max(abs(r.point - 1) for r in ratios)
-    return Checked(task.id, noise, shown, farthest, above, len(results[0].cases))
+    return Checked(task.id, noise, shown, farthest, above, len(results[0].cases), task.kind)
 
 
-def _baseline_run(worker: LocalWorker, task: Task, number: int) -> WorkerResult:
+def _baseline_run(worker: Worker, task: Task, number: int) -> WorkerResult:
     key = f"check-{int(SystemClock().monotonic() * 1e6)}-{number}"
-    worker.submit(WorkerJob(key, task.folder, task.baseline, "baseline", number, CHECK_BLOCKS, None, task.job_seconds))
+    blocks = CHECK_BLOCKS if task.command is None else SLOW_BLOCKS
+    worker.submit(WorkerJob(key, task.folder, task.baseline, "baseline", number, blocks, None, task.job_seconds))
     result = worker.collect(key, 2 * task.job_seconds)
     if result is None:
         raise CouldNotRun(f"The worker gave no answer on {task.id} within {2 * task.job_seconds:g} s.")
@@ -173,11 +179,21 @@ def new_task(folder: Path, function: str, inputs: list[str], output: str, sizes:
     return load_task(folder)
 
 
+def new_command_task(
+    folder: Path, command: str, tree: Path, editable: list[str], tests: list[str], guards: list[str], direction: str
+) -> Task:
+    """Scaffold a task around a metric command, and load it as a proof that it is one."""
+    wanted = Wanted(command, tree, tuple(editable), tuple(tests), tuple(guards), direction)
+    scaffold_command(folder, folder.name.replace("_", "-").lower(), wanted)
+    return load_task(folder)
+
+
 def check_json(found: Checked) -> dict[str, Any]:
     """`headway.tune-check/1`."""
     return {
         "schema": "headway.tune-check/1",
         "task": found.task,
+        "kind": found.kind,
         "ok": found.repeatability <= REPEATABLE,
         "vacuous": False,
         "noise": found.noise,

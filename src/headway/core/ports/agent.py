@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 
@@ -40,6 +41,12 @@ class Request:
     """Small structured facts for agents without language (declared knobs, the attempt number, a seed)."""
     desk: Desk | None = None
     """None: nothing may be asked; the context is all there is."""
+    beside: Path | None = None
+    """A folder whose other files a program may read where it works; they are no part of any proposal."""
+    editable: tuple[str, ...] = ()
+    """Patterns of paths that a proposal may add beside `files` (see `core.command_task.matches`); empty: none."""
+    frozen: tuple[str, ...] = ()
+    """Patterns of paths that it may not, for all that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,8 @@ class Proposal:
     """Values of the task's declared knobs that `files` were made from; empty where no template was used."""
     origin: int = 0
     """Number of the durable submission that this is; 0 where there is none."""
+    deleted: tuple[str, ...] = ()
+    """Editable files that it takes away; only tasks of many files have such."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,105 @@
+"""`tune new --from-command`: it loads, `tune check` proves it, `tune run` improves it; faults are one sentence."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from headway.adapters.task_files import load_task
+from headway.cli.main import exit_code_of
+
+NEW = ("tune", "new", "sizes", "--from-command", "cat size.txt", "--tree", "project", "--editable", "size.txt")
+GUARD = ("--guard", "words=grep -q keep words.txt", "--editable", "words.txt")
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HEADWAY_STATE", raising=False)
+    folder = tmp_path / "project"
+    (folder / ".git-not").mkdir(parents=True)
+    (folder / "size.txt").write_text("8\n")
+    (folder / "words.txt").write_text("keep this\n")
+    (folder / ".env").write_text("TOKEN=1\n")
+    return folder
+
+
+def said(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    code = exit_code_of(list(args))
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+def test_scaffold_check_run_and_a_patch_to_apply(
+    tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = said(capsys, *NEW, *GUARD)
+    assert code == 0 and "wrote the task sizes around 'cat size.txt'" in out, err
+    assert not (tmp_path / "sizes/tree/.env").exists()
+    task_file = tmp_path / "sizes/task.toml"
+    task_file.write_text(task_file.read_text().replace("deterministic = false", "deterministic = true"))
+    code, out, err = said(capsys, "tune", "check", "sizes", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["ok"] and told["kind"] == "command" and told["cases"] == 2, err
+    lines = [
+        {"files": {"size.txt": "1\n", "words.txt": "gone\n"}, "hypothesis": "words are not needed"},
+        {"files": {"size.txt": "2\n", "project.txt": "x"}, "hypothesis": "a file of one's own"},
+        {"files": {"size.txt": "2\n"}, "hypothesis": "two are enough"},
+        {"source": "=== file: size.txt\n2\n", "hypothesis": "two again"},
+        {"source": "2\n", "hypothesis": "no bundle"},
+    ]
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    code, out, err = said(capsys, "tune", "run", "sizes", "--agent", "script", "--script", "s.jsonl", "--dir", "c")
+    assert code == 0 and "best: A3, 4.000 times the baseline" in out, err
+    assert "A1 refused at compile: guard_failed" in err and "A2 refused at admission: outside_editable" in err
+    assert "A4 refused at admission: duplicate of A3" in err
+    subprocess.run(["git", "apply", "--unsafe-paths", str(tmp_path / "c/best.patch")], cwd=project, check=True)
+    assert (project / "size.txt").read_text() == "2\n"
+    context = said(capsys, "tune", "context", "c", "--attempt", "1")[1]
+    assert "=== file: size.txt\n8" in context and "the guard words must hold" in context
+    assert said(capsys, "tune", "replay", "c")[0] == 0
+
+
+def test_a_metric_that_is_no_number_is_told_before_any_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, words in (
+        ("true", "it printed nothing on stdout"),
+        ("echo 1 2", "it printed 2 numbers: '1 2'"),
+        ("echo nan", "it printed 'nan'"),
+        ("echo took 3 s", "a number among other words"),
+        ("no-such-program", "could not be started"),
+    ):
+        name = f"t{len(words)}"
+        assert said(capsys, "tune", "new", name, *NEW[3:4], command, *NEW[5:])[0] == 0
+        code, out, err = said(capsys, "tune", "check", name)
+        assert code == (4 if "started" in words else 1) and not out and words in err and err.count("\n") == 1, err
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (NEW[:3], "A task is made from one thing."),
+        ((*NEW[:3], "--from-command", "x", "--tree", "project"), "Nothing may be edited."),
+        ((*NEW[:7], "--editable", "*.rs"), "No file of project matches *.rs."),
+        ((*NEW[:3], "--from-command", "'", "--tree", "project", "--editable", "*"), "is no command line"),
+        ((*NEW[:3], "--from-command", "", "--tree", "project", "--editable", "*"), "The metric command is empty."),
+        ((*NEW, "--guard", "pytest"), "'pytest' is no guard."),
+        ((*NEW, "--direction", "up"), "'up' is no direction."),
+        ((*NEW[:6], "nowhere", "--editable", "*"), "nowhere is no folder."),
+    ],
+)
+def test_every_fault_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], words: str
+) -> None:
+    code, out, err = said(capsys, *args)
+    assert code == 1 and not out and words in err and err.count("\n") == 1, err
+    assert not (tmp_path / "sizes").exists()
+
+
+def test_what_git_ignores_is_not_copied(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    (project / ".gitignore").write_text("big.bin\n")
+    (project / "big.bin").write_text("x")
+    assert said(capsys, *NEW)[0] == 0
+    tree = load_task(project.parent / "sizes").command.tree  # type: ignore[union-attr]
+    assert (tree / "size.txt").is_file() and not (tree / "big.bin").exists()
