@@ -1,0 +1,1 @@
+export { groupBy, orderBy, sumBy } from "./collections-lodash.js";

@@ -1,0 +1,1 @@
+export { isDay, shownDay, weekday } from "./dates-moment.js";

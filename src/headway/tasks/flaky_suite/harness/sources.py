@@ -1,0 +1,61 @@
+"""The first guard, by syntax tree: the candidate's code stays a suite of tests and a shop. It runs nothing.
+
+`sources.py TREE ORIGINAL`. What could write its own verdict (pytest's insides, exits, other processes, frames) is
+refused; it is no part of mending a test.
+"""
+
+import ast
+import json
+import sys
+from pathlib import Path
+
+IMPORTS = {
+    "collections", "contextlib", "datetime", "functools", "io", "itertools", "json", "math", "operator", "os",
+    "pathlib", "pytest", "queue", "random", "re", "shop", "statistics", "string", "tempfile", "threading", "time",
+    "typing", "unittest",
+}  # fmt: skip
+FORGING = {
+    "_exit", "_getframe", "abort", "atexit", "breakpoint", "builtins", "compile", "ctypes", "eval", "exec", "execv",
+    "execve", "exit", "fork", "forkpty", "gc", "globals", "hookimpl", "inspect", "kill", "killpg", "locals", "main",
+    "modules", "pluginmanager", "popen", "quit", "setprofile", "settrace", "signal", "sys", "system", "vars",
+    "__builtins__", "__class__", "__code__", "__dict__", "__globals__", "__import__", "__subclasses__",
+}  # fmt: skip
+
+
+def refuse(reason, message, advice):
+    print(json.dumps({"reason": reason, "message": message, "next": advice}))
+    raise SystemExit(1)
+
+
+def main():
+    tree = Path(sys.argv[1])
+    for path in [*sorted(tree.glob("tests/test_*.py")), *sorted(tree.glob("shop/*.py"))]:
+        name = path.relative_to(tree).as_posix()
+        try:
+            module = ast.parse(path.read_text("utf-8"))
+        except (SyntaxError, ValueError) as wrong:
+            refuse("syntax", f"{name} does not parse: {wrong}", "Let it parse.")
+        for node in ast.walk(module):
+            check(node, name)
+
+
+def check(node, name):
+    imported = []
+    match node:
+        case ast.Import(names=names):
+            imported = [alias.name for alias in names]
+        case ast.ImportFrom(module=module, names=names):
+            imported = [module or "", *(f"{module}.{alias.name}" for alias in names)]
+        case ast.Name(id=word) | ast.Attribute(attr=word) if word in FORGING:
+            refuse("metric_forged", f"{name}:{node.lineno} uses {word}, which can end or rewrite a run.", "Leave it.")
+        case ast.Constant(value=str() as text) if "HEADWAY" in text or ("run-" in text and ".json" in text):
+            refuse("metric_forged", f"{name}:{node.lineno} names the harness's own files.", "Leave them.")
+    for one in imported:
+        if one.split(".")[0] not in IMPORTS:
+            refuse("banned_import", f"{name} imports {one}.", f"Use: {', '.join(sorted(IMPORTS))}.")
+        if set(one.split(".")) & FORGING:
+            refuse("metric_forged", f"{name} imports {one}, which can end or rewrite a run.", "Leave it.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A small shop: prices, orders, stock, receipts and background jobs."""
