@@ -1,10 +1,11 @@
 """`headway validate`: run a tier on a revision of the fork, hold harnesses to account, find culprits."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
+from headway.cli import validate_clock as clock
 from headway.cli import validate_words as words
 from headway.cli.validate_words import ConfigOption, ForkOption, JsonOption, RevisionArgument, StateOption
 from headway.core.config_tiers import L1_SUITE
@@ -12,11 +13,15 @@ from headway.core.errors import HeadwayError
 from headway.validate.culprit import Rules
 from headway.validate.summary import as_markdown
 from headway.wiring import validate as wiring
-from headway.wiring import validate_culprit, validate_reports
+from headway.wiring import validate_culprit, validate_reports, validate_signoff, validate_watch
 from headway.wiring.validate_room import Asked
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 HERE = Path()
+
+
+for verb in (clock.watch, clock.show, clock.request, clock.approve, clock.promote):
+    app.command()(verb)
 
 
 @app.callback()
@@ -26,25 +31,39 @@ def _group() -> None:
 
 @app.command()
 def run(
-    tier: Annotated[str, typer.Argument(help="The tier: L1.")],
+    tier: Annotated[str, typer.Argument(help="L1, L3, or a [[tier]] of headway.toml.")],
     revision: RevisionArgument = "HEAD",
     change: Annotated[str, typer.Option(help="The same as REVISION, for CI templates.")] = "",
     base: Annotated[str, typer.Option(help="What fails there too was there before.")] = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Run even what the log already knows.")] = False,
+    request: Annotated[str, typer.Option(help="Of L3: the approved request.")] = "",
     summary: Annotated[Path | None, typer.Option(help="Append the attribution to this file, as Markdown.")] = None,
     fork: ForkOption = HERE,
     config: ConfigOption = None,
     state: StateOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run L1 on a revision. Exit code 0 passed, 1 refused, 4 could not run."""
+    """Run L1 on a revision, a tier on trunk, or an approved L3. Exit code 0 passed, 1 refused, 4 could not run."""
+    asked = Asked(fork, state, config, fresh)
     if tier != "L1":
-        raise HeadwayError(f"There is no tier {tier!r}.", "Only L1 can be run.")
-    answer = wiring.run_l1(Asked(fork, state, config, fresh), change or revision, base or None, words.progress)
+        _run_another(tier, asked, request, as_json)
+    answer = wiring.run_l1(asked, change or revision, base or None, words.progress)
     if summary is not None:
         words.append_to(summary, as_markdown(answer.evidence))
     words.show(answer, words.l1_lines, as_json)
     raise typer.Exit(words.exit_code(answer.evidence))
+
+
+def _run_another(tier: str, asked: Asked, request: str, as_json: bool) -> NoReturn:
+    if tier == "L3":
+        if not request:
+            raise HeadwayError("L3 runs what was approved.", "Name it with --request; `validate request` makes one.")
+        answer = validate_signoff.run_l3(asked, request, words.progress)
+        words.show(answer, words.l3_lines, as_json)
+        raise typer.Exit(words.exit_code(answer.evidence))
+    answer = validate_watch.run_tier(asked, tier, words.progress)
+    words.show(answer, words.tier_lines, as_json)
+    raise typer.Exit({"green": 0, "red": 1}.get(answer.evidence["verdict"], 4))
 
 
 @app.command()

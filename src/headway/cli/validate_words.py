@@ -141,3 +141,101 @@ def quorum_lines(evidence: Evidence) -> list[str]:
 def counts_line(counts: dict[str, int]) -> str:
     """`3 passed, 0 failed, 1 skipped, 0 not run`."""
     return ", ".join(f"{counts[state]} {state.replace('_', ' ')}" for state in STATES)
+
+
+def tier_lines(evidence: Evidence) -> list[str]:
+    """A run of a tier."""
+    lines = []
+    for name, one in evidence["suites"].items():
+        counts = f"{one['passed']} passed, {one['failed']} failed, {one['metrics']} measurements"
+        lines.append(f"{name}: {counts} {one['trouble']}".rstrip())
+    lines += [f"{name}: left out, {why}" for name, why in evidence["left_out"].items()]
+    for one in evidence["findings"]:
+        lines.append(f"{one['signature']} {one['suite']} {one['subject']}: {one['cause']}, {one['why']}")
+        suspects = ", ".join(commit[:12] for commit in one["suspects"])
+        lines += [f"  {one['answer'].replace('_', ' ')} {suspects}".rstrip()] if one["answer"] else []
+        lines += [f"  {one['issue']}"] if one["issue"] else []
+    spent = f", {evidence['gpu_hours']:.3f} GPU-hours" if evidence["gpu_hours"] else ""
+    return [*lines, f"{evidence['tier']} on {evidence['revision'][:12]}: {evidence['verdict']}{spent}"]
+
+
+def watched_lines(evidence: Evidence) -> list[str]:
+    """One thing that `validate watch` did."""
+    if "canaries" in evidence:
+        return [f"canaries of {evidence['suite']}:", *canary_lines(evidence)]
+    return tier_lines(evidence)
+
+
+def watched_red(evidence: Evidence) -> bool:
+    """Whether it is bad news."""
+    return bool(evidence["missed"]) if "canaries" in evidence else evidence["verdict"] != "green"
+
+
+def overview_lines(evidence: Evidence) -> list[str]:
+    """`validate show`."""
+    lines = [f"ALARM {alarm}" for alarm in evidence["alarms"]]
+    for one in evidence["tiers"]:
+        on = f" on {one['revision'][:12]} at {one['at']}" if "revision" in one else ""
+        lines.append(f"tier {one['tier']}: {one['verdict']}{on}{', running' if one['running'] else ''}")
+    for one in evidence["harnesses"]:
+        caught = f"{one['detection_rate']:.0%} of {one['mutants']}" if one["mutants"] else "none of 0"
+        missed = f"{one['missed']} of {one['flown']} canaries missed"
+        lines.append(f"harness {one['suite']}: {caught} mutants caught, {missed}")
+    for one in evidence["waivers"]:
+        until = f"until {one['until']} ({one['state']}), used {one['used']} times"
+        lines.append(f"waiver {one['tests']}: {one['by']} {until}")
+    lines += [_failure_line(one) for one in evidence["failures"]]
+    for one in evidence["requests"]:
+        lines.append(f"request {one['request']} {one['suite']} on {one['revision'][:12]}: {one['state']}")
+    if evidence["stable"]:
+        lines.append(f"stable: {evidence['stable']['revision'][:12]}, by {evidence['stable']['by']}")
+    lines += [f"{hours:10.3f} GPU-hours  {name}" for name, hours in evidence["gpu_hours"].items()]
+    return lines or ["no tier is declared, and nothing was recorded"]
+
+
+def _failure_line(one: Evidence) -> str:
+    suspects = ", ".join(commit[:12] for commit in one["suspects"])
+    answer = f", {one['answer'].replace('_', ' ')} {suspects}".rstrip() if one["answer"] else ""
+    return f"failure {one['signature']} {one['suite']} {one['subject']}: {one['cause']}{answer} {one['issue']}".rstrip()
+
+
+def about_lines(evidence: Evidence) -> list[str]:
+    """`validate show` of one thing: its document, a field a line."""
+    shown = {name: json.dumps(value) if isinstance(value, dict | list) else value for name, value in evidence.items()}
+    return [f"{name}: {value}" for name, value in shown.items()]
+
+
+def request_lines(evidence: Evidence) -> list[str]:
+    """`validate request`."""
+    past = evidence["past_runs"]
+    basis = f"from {past} past runs" if past else "the most its limits allow; no past run is known"
+    lines = [f"request {evidence['request']}: {evidence['quote_gpu_hours']:g} GPU-hours ({basis})", ""]
+    until = f"to be signed until {evidence['expires']}: {evidence['sign']}"
+    return [*lines, *evidence["statement"].splitlines(), "", until]
+
+
+def approval_lines(evidence: Evidence) -> list[str]:
+    """`validate approve`."""
+    if evidence["verdict"] != "passed":
+        return refusal_lines(evidence)
+    if evidence.get("revoked"):
+        return [f"{evidence['request']} is revoked"]
+    return [f"{evidence['request']} is approved by {evidence['by']} ({evidence['key']})"]
+
+
+def l3_lines(evidence: Evidence) -> list[str]:
+    """`validate run L3`."""
+    if "counts" not in evidence:
+        return refusal_lines(evidence)
+    lines = [counts_line(evidence["counts"]), *(f"failed: {test}" for test in evidence["failed"])]
+    lines += [f"{name} {value:g}" for name, value in evidence["metrics"].items()]
+    lines.append(f"{evidence['gpu_hours']:g} of {evidence['quote_gpu_hours']:g} GPU-hours")
+    return [*lines, *(["passed"] if evidence["verdict"] == "passed" else refusal_lines(evidence))]
+
+
+def promotion_lines(evidence: Evidence) -> list[str]:
+    """`validate promote`."""
+    if evidence["verdict"] != "passed":
+        return refusal_lines(evidence)
+    was = f" (was {evidence['was'][:12]})" if evidence["was"] else ""
+    return [f"{evidence['ref']} stands at {evidence['revision'][:12]}{was}"]

@@ -120,7 +120,8 @@ class SuiteLeftOut:
 class FindingTriaged:
     """Something turned red or slow, and what it was put down to, before anybody is blamed.
 
-    `good` is the newest revision known to be without it, "" if none is known. `evidence` holds the facts.
+    `good` is the newest revision known to be without it, "" if none is known; `bad` is where it was seen first.
+    `evidence` holds the facts.
     """
 
     TYPE: ClassVar[str] = "validate.finding.v1"
@@ -132,6 +133,7 @@ class FindingTriaged:
     tests: int
     cause: Cause
     good: str
+    bad: Sha
     seconds: float
     gpu_hours: float
     evidence: BlobId

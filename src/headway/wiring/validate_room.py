@@ -126,6 +126,11 @@ def opened(asked: Asked, *, read_only: bool = False, env: Mapping[str, str] | No
             yield room
 
 
+def state_is_there(asked: Asked) -> bool:
+    """Whether anything was ever recorded; a log that is not there cannot be read, and may be begun."""
+    return (state_of_fork(asked.fork, asked.state, os.environ) / "log.sqlite3").exists()
+
+
 def _config(repository: ForkRepository, named: Path | None) -> ConfigFound:
     if named is None:
         return need_config(repository)

@@ -1,0 +1,94 @@
+"""What runs cost, and what a tier's budgets leave: seconds of wall time, and GPU-hours while GPUs were held. Pure."""
+
+from dataclasses import dataclass
+
+from headway.core.config_tiers import SuiteConfig, TierConfig
+from headway.core.events_validate_tiers import SuiteReported
+from headway.core.ports.blobs import BlobStore
+from headway.validate.known import SuiteKey
+from headway.validate.results import SuiteResult
+from headway.validate.trunk_watch import TierRun
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Wall seconds and GPU-hours."""
+
+    seconds: float
+    gpu_hours: float
+
+
+def gpu_hours(suite: SuiteConfig, seconds: float) -> float:
+    """The suite's GPUs, held for so many seconds."""
+    return round(suite.gpus * seconds / HOUR, 6)
+
+
+def suites_cost(run: TierRun) -> Cost:
+    """Of this run's own suites; reports of other pipelines cost nothing here."""
+    mine = [report for report in run.reported.values() if report.purpose]
+    return Cost(sum(one.seconds for one in mine), sum(one.gpu_hours for one in mine))
+
+
+def looking_cost(run: TierRun) -> Cost:
+    """Of triage and searches."""
+    looked, searched = run.findings.values(), run.answered.values()
+    return Cost(
+        sum(one.seconds for one in looked) + sum(one.seconds for one in searched),
+        sum(one.gpu_hours for one in looked) + sum(one.gpu_hours for one in searched),
+    )
+
+
+def suite_seconds_left(tier: TierConfig, run: TierRun, suite: SuiteConfig) -> float | None:
+    """What the tier's budgets leave for one suite; None: no limit."""
+    spent, limits = suites_cost(run), []
+    if tier.budget_seconds is not None:
+        limits.append(tier.budget_seconds - spent.seconds)
+    if tier.gpu_hours is not None and suite.gpus:
+        limits.append((tier.gpu_hours - spent.gpu_hours) * HOUR / suite.gpus)
+    return min(limits, default=None)
+
+
+def looking_seconds_left(tier: TierConfig, run: TierRun, suite: SuiteConfig) -> float:
+    """What is left for looking into failures of one suite."""
+    spent = looking_cost(run)
+    left = tier.culprit_seconds - spent.seconds
+    if tier.culprit_gpu_hours is not None and suite.gpus:
+        left = min(left, (tier.culprit_gpu_hours - spent.gpu_hours) * HOUR / suite.gpus)
+    return left
+
+
+def report_of(
+    suite: SuiteConfig,
+    result: SuiteResult,
+    key: SuiteKey,
+    blobs: BlobStore,
+    purpose: str,
+    run: str,
+    started: str,
+    seconds: float,
+) -> SuiteReported:
+    """The report of a run that was made here."""
+    counts = result.counts
+    return SuiteReported(
+        suite=suite.name,
+        revision=result.commit,
+        tree=result.tree,
+        purpose=purpose,
+        run=run,
+        started=started,
+        bound="run",
+        definition=key.suite,
+        environment=key.environment,
+        harness=result.harness,
+        trouble=result.trouble,
+        passed=counts["passed"],
+        failed=counts["failed"],
+        skipped=counts["skipped"],
+        not_run=counts["not_run"],
+        metrics=len(result.metrics),
+        seconds=round(seconds, 3),
+        gpu_hours=gpu_hours(suite, seconds),
+        results=blobs.put(result.to_json()),
+    )
