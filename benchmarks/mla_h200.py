@@ -104,7 +104,7 @@ def prefill_case(case: Any) -> list[dict[str, Any]]:
     import torch
 
     from headway.tasks.mla.cases import make_inputs
-    from headway.tasks.mla.prefill import default_scale
+    from headway.tasks.mla.latent import default_scale
     from headway.tasks.mla.reference import oracle, relative_error
 
     inputs = [make_inputs(case, device="cuda") for _ in range(2)]
@@ -159,8 +159,8 @@ def decode() -> list[dict[str, Any]]:
 def decode_batch(batch: int, n_inputs: int) -> list[dict[str, Any]]:
     import torch
 
+    from headway.tasks.mla.latent import default_scale
     from headway.tasks.mla_decode.cases import Case, make_inputs
-    from headway.tasks.mla_decode.decode import default_scale
     from headway.tasks.mla_decode.reference import oracle, relative_error
 
     name_of = Case(batch).name
@@ -208,7 +208,7 @@ def check() -> list[dict[str, Any]]:
 def check_prefill() -> list[dict[str, Any]]:
     from headway.tasks.mla import mla_prefill
     from headway.tasks.mla.cases import HELD_OUT, PUBLIC, make_inputs
-    from headway.tasks.mla.prefill import default_scale
+    from headway.tasks.mla.latent import default_scale
     from headway.tasks.mla.reference import oracle, relative_error
 
     rows = []
@@ -223,9 +223,9 @@ def check_prefill() -> list[dict[str, Any]]:
 
 
 def check_decode() -> list[dict[str, Any]]:
+    from headway.tasks.mla.latent import default_scale
     from headway.tasks.mla_decode import mla_decode
     from headway.tasks.mla_decode.cases import HELD_OUT, PUBLIC, make_inputs
-    from headway.tasks.mla_decode.decode import default_scale
     from headway.tasks.mla_decode.reference import oracle, relative_error
 
     rows = []

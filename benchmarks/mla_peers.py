@@ -13,7 +13,7 @@ def torch_prefill(inputs: list[Any], causal: bool, compiled: bool) -> Call:
     """Matmul, float32 softmax, matmul; or `torch.compile` of that, its pattern matcher off."""
     import torch
 
-    from headway.tasks.mla.prefill import default_scale
+    from headway.tasks.mla.latent import default_scale
     from headway.tasks.mla.reference import torch_compiled, torch_fp32_softmax
 
     torch.compiler.reset()  # else the second case is compiled for dynamic shapes
@@ -24,7 +24,7 @@ def torch_prefill(inputs: list[Any], causal: bool, compiled: bool) -> Call:
 
 def torch_decode(inputs: list[Any]) -> Call:
     """Batched matmul, float32 softmax, batched matmul."""
-    from headway.tasks.mla_decode.decode import default_scale
+    from headway.tasks.mla.latent import default_scale
     from headway.tasks.mla_decode.reference import torch_fp32_softmax
 
     scale = default_scale(576)
@@ -36,7 +36,7 @@ def flashmla_prefill(q: Any, kv: Any, causal: bool) -> Callable[[], Any]:
     import flash_mla
     import torch
 
-    from headway.tasks.mla.prefill import default_scale
+    from headway.tasks.mla.latent import default_scale
 
     scale = default_scale(q.shape[-1])
     if q.shape[-1] == 512:
@@ -52,7 +52,7 @@ def fa3_prefill(q: Any, kv: Any, causal: bool) -> Callable[[], Any]:
     """FlashAttention-3 with the rope dims as q, k and the latent ones as qv, v."""
     import fa3_fwd_interface
 
-    from headway.tasks.mla.prefill import default_scale
+    from headway.tasks.mla.latent import default_scale
 
     if q.shape[-1] == 512:
         raise ValueError("takes rope dims beside the latent ones")
@@ -71,7 +71,7 @@ def flashmla_decode(inputs: list[Any]) -> Call:
     import flash_mla
     import torch
 
-    from headway.tasks.mla_decode.decode import default_scale
+    from headway.tasks.mla.latent import default_scale
 
     batch = inputs[0][0].shape[0]
     pages = torch.arange(batch * SEQ // 64, device="cuda", dtype=torch.int32).view(batch, SEQ // 64)
@@ -85,7 +85,7 @@ def flashmla_decode(inputs: list[Any]) -> Call:
 def fa3_decode(inputs: list[Any]) -> Call:
     import fa3_fwd_interface
 
-    from headway.tasks.mla_decode.decode import default_scale
+    from headway.tasks.mla.latent import default_scale
 
     ready = [
         (q[:, None, :, 512:].contiguous(), kv[..., None, 512:], kv[..., None, :512], q[:, None, :, :512].contiguous())

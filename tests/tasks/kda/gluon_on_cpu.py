@@ -17,7 +17,8 @@ import torch
 
 import headway.tasks.kda as package
 
-KERNELS = Path(package.__file__).with_name("kernels_gluon.py")
+PLACE = Path(package.__file__).parent
+SHARED = "headway.tasks.kda.tiles_gluon"
 NAN = float("nan")
 
 
@@ -213,31 +214,38 @@ def _fakes(place):
     }
 
 
+def _run(file, names):
+    """The names that a file of kernels defines, added to `names`."""
+    exec(compile((PLACE / file).read_text(), str(PLACE / file), "exec"), names)
+    return names
+
+
 def kernels():
     """(prep, scan, place): the kernels' bodies, and where the running program stands in its grid."""
     place = SimpleNamespace(program=(0, 0), programs=(1, 1))
     fakes = _fakes(place)
+    fakes[SHARED] = ModuleType(SHARED)
     before = {name: sys.modules.get(name) for name in fakes}
     sys.modules.update(fakes)
     try:
-        names = {}
-        exec(compile(KERNELS.read_text(), str(KERNELS), "exec"), names)
+        shared = _run("tiles_gluon.py", fakes[SHARED].__dict__)
+        # What is inline assembly there
+        shared.update(
+            exp2_bf16=lambda x: _bf16(torch.exp2(x)),
+            mul_bf16=lambda x, y: _bf16(x.float() * y.float()),
+            sub_bf16=lambda x, y: _bf16(x.float() - y.float()),
+            le_bf16=lambda x, y: _bf16(x <= y),
+            keep_where=lambda x, m: torch.where(m != 0, x, torch.zeros((), dtype=x.dtype)),
+            opaque_zero=lambda x: 0,
+        )
+        prep, scan = (_run(f"{name}_gluon.py", {})[name] for name in ("prep", "scan"))
     finally:
         for name, module in before.items():
             if module is None:
                 del sys.modules[name]
             else:
                 sys.modules[name] = module
-    # What is inline assembly there
-    names.update(
-        _exp2_bf16=lambda x: _bf16(torch.exp2(x)),
-        _mul_bf16=lambda x, y: _bf16(x.float() * y.float()),
-        _sub_bf16=lambda x, y: _bf16(x.float() - y.float()),
-        _le_bf16=lambda x, y: _bf16(x <= y),
-        _keep=lambda x, m: torch.where(m != 0, x, torch.zeros((), dtype=x.dtype)),
-        _opaque_zero=lambda x: 0,
-    )
-    return names["prep"], names["scan"], place
+    return prep, scan, place
 
 
 def forward(q, k, v, g, beta, state, bounds, *, raw=None, programs=3):

@@ -38,7 +38,7 @@ def test_importing_the_package_imports_neither_torch_nor_triton():
         ({"lower_bound": 0.0}, "lower_bound must be below 0 or None"),
         ({"a_log": torch.zeros(2)}, "a_log and dt_bias belong to raw_gates=True"),
         ({"raw_gates": True, "dt_bias": torch.zeros(2, 128)}, r"dt_bias must have shape \[256\]"),
-        ({"kernels": "gluon"}, "the Gluon kernels cannot serve this call: not a CUDA device"),
+        ({"kernels": "gluon"}, "the Gluon kernels cannot serve this call: cpu: Gluon has no interpreter"),
         ({"kernels": "cutlass"}, "kernels must be 'auto', 'gluon' or 'triton'"),
     ],
 )
@@ -67,4 +67,4 @@ def test_no_tokens_leave_the_state_as_it_was():
 
 def test_the_choice_of_kernels_says_why():
     kernels, why = choose_kernels(torch.device("cpu"), [torch.bfloat16], -5.0)
-    assert (kernels, why) == ("triton", "not a CUDA device")
+    assert (kernels, why) == ("triton", "cpu: Gluon has no interpreter")

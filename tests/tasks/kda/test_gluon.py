@@ -1,5 +1,6 @@
 """The Hopper kernels without a GPU: their arithmetic on a CPU, and what the compiler makes of them."""
 
+import importlib
 import re
 import subprocess
 from pathlib import Path
@@ -117,9 +118,7 @@ def test_compiles_for_hopper_without_spills_and_with_products_in_flight(kernel, 
     from triton.backends.compiler import GPUTarget
     from triton.experimental.gluon._runtime import GluonASTSource
 
-    from headway.tasks.kda import kernels_gluon
-
-    function = getattr(kernels_gluon, kernel)
+    function = getattr(importlib.import_module(f"headway.tasks.kda.{kernel}_gluon"), kernel)
     names = function.arg_names
     source = GluonASTSource(
         function,

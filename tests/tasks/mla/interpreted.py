@@ -11,7 +11,7 @@ import torch
 
 from headway.tasks.mla import choose_form, mla_prefill, two_kernel
 from headway.tasks.mla.cases import CPU, Case, make_inputs
-from headway.tasks.mla.prefill import default_scale
+from headway.tasks.mla.latent import default_scale
 from headway.tasks.mla.reference import oracle, relative_error, torch_fp32_softmax
 from headway.tasks.mla.slabs import Shape, plan_slabs
 

@@ -8,9 +8,10 @@ import sys
 
 import torch
 
+from headway.tasks.mla.latent import default_scale
 from headway.tasks.mla_decode import choose_form, mla_decode
 from headway.tasks.mla_decode.cases import CPU, Case, make_inputs
-from headway.tasks.mla_decode.decode import chunk_keys, default_scale
+from headway.tasks.mla_decode.decode import chunk_keys
 from headway.tasks.mla_decode.reference import oracle, relative_error, torch_fp32_softmax
 
 

@@ -10,7 +10,7 @@ from typing import Any
 _HOMES = {
     "kda_forward": "forward",
     "choose_kernels": "forward",
-    "GATE_WINDOW": "forward",
+    "GATE_WINDOW": "call",
     "kda_reference": "reference",
     "make_case": "cases",
     "REGIMES": "cases",

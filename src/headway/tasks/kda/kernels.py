@@ -1,8 +1,8 @@
 """KDA forward in plain Triton: every case, any device, any gates.
 
-The same two steps and the same algebra as `kernels_gluon.py` (its text has the formulas): `prep` reduces every chunk of
-64 tokens of a head to W, Q, K, T1, M and exp(G_63), `scan` carries the state through them.  This form also runs in
-Triton's interpreter on a CPU, takes fp32 inputs, and with EXACT needs no bound on the gates.
+The same two steps and the same algebra as `prep_gluon.py` and `scan_gluon.py` (their texts have the formulas): `prep`
+reduces every chunk of 64 tokens of a head to W, Q, K, T1, M and exp(G_63), `scan` carries the state through them.  This
+form also runs in Triton's interpreter on a CPU, takes fp32 inputs, and with EXACT needs no bound on the gates.
 
 Dots take operands of type LP (bf16; fp32 for fp32 inputs, and in the interpreter, whose bf16 dot is wrong in the
 releases up to 3.9); PREC is the input precision of an fp32 dot: three tf32 products, fp32's accuracy without its
@@ -83,7 +83,7 @@ def prep(
     """Reduce one (chunk, head) to the workspace; grid (chunks of all sequences * heads,).
 
     q_ptr, k_ptr, g_ptr [rows, heads, 128]; beta_ptr [rows, heads]; ws_ptr [work * 512, 64] of type LP and gamma_ptr
-    fp32 [work, 128] as in `kernels_gluon.py`; rate_ptr fp32 [heads] and bias_ptr fp32 [heads * 128] where GATE > 0.
+    fp32 [work, 128] as in `prep_gluon.py`; rate_ptr fp32 [heads] and bias_ptr fp32 [heads * 128] where GATE > 0.
     EXACT: no bound on the gates is needed; about three times the time.  REPAIR: only where the workspace holds a chunk
     whose decays left the range of the other form, which shows in M: every pair of tokens has an element there.
     INV: the type in which (I + A)^-1 is built, fp16 beside bf16 (its entries stay near 1), else fp32.
@@ -148,7 +148,7 @@ def prep(
                 r += tl.where(here, tl.sum(k * k_col, 1)[:, None], 0.0)
                 p += tl.where(here, tl.sum(q * k_col, 1)[:, None], 0.0)
         else:
-            # Split at the middle of the column's half chunk; `kernels_gluon.py` says why and what the shifts do.
+            # Split at the middle of the column's half chunk; `prep_gluon.py` says why and what the shifts do.
             half = _sum(upto - (j <= (i >> 5 << 5) + 15).to(LP), high, low, SPLIT, PREC) * LOG2E
             cross = _sum(upto - (j <= 15).to(LP), high, low, SPLIT, PREC) * LOG2E
             right = k * tl.exp2(2.0 - half)

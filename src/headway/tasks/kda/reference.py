@@ -6,6 +6,10 @@ from collections.abc import Sequence
 
 import torch
 
+from headway.tasks.error import relative_error
+
+__all__ = ["kda_reference", "log_gates", "relative_error"]
+
 
 def log_gates(
     g: torch.Tensor,
@@ -69,8 +73,3 @@ def kda_reference(
         state = state + k[:, t, :, :, None] * u[..., None, :]
         o[:, t] = (q[:, t, :, None, :] @ state)[..., 0, :]
     return o, state
-
-
-def relative_error(found: torch.Tensor, expected: torch.Tensor) -> float:
-    """||found - expected|| / ||expected||; NaN never passes a comparison."""
-    return float((found.double() - expected).norm() / expected.norm())

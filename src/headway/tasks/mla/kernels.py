@@ -21,7 +21,8 @@ LATENT = tl.constexpr(512)
 
 
 @triton.jit
-def _dot(a, b, acc, EMULATED: tl.constexpr):
+def dot(a, b, acc, EMULATED: tl.constexpr):
+    """acc + a @ b; float32 operands are not rounded to tf32."""
     if EMULATED:
         a = a.to(tl.float32)
         b = b.to(tl.float32)
@@ -45,7 +46,7 @@ def reference_scores(
     block = first_block + tl.program_id(0)
     acc = tl.zeros([BM, 64], tl.float32)
     for k in range(0, D, BK):
-        acc = _dot(q_desc.load([block * BM, k]), k_desc.load([0, k]).T, acc, EMULATED)
+        acc = dot(q_desc.load([block * BM, k]), k_desc.load([0, k]).T, acc, EMULATED)
     row = block * BM + tl.arange(0, BM)
     limit = seq + tl.zeros([BM], tl.int32)
     if CAUSAL:
@@ -78,7 +79,7 @@ def probabilities(
         return
     acc = tl.zeros([BM, BN], tl.float32)
     for k in range(0, D, BK):
-        acc = _dot(q_desc.load([first, k]), k_desc.load([j * BN, k]).T, acc, EMULATED)
+        acc = dot(q_desc.load([first, k]), k_desc.load([j * BN, k]).T, acc, EMULATED)
     row = first + tl.arange(0, BM)
     s = acc * scale - tl.load(ref + row, mask=row < n_rows, other=0.0)[:, None]
     key = j * BN + tl.arange(0, BN)
@@ -117,7 +118,7 @@ def weighted_sum(
     for step in range(0, tiles * per_tile):
         j = step // per_tile
         k = step % per_tile * BK
-        acc = _dot(p_desc.load([(i * n_tiles + j) * BM, k]), v_desc.load([j * BN + k, col]), acc, EMULATED)
+        acc = dot(p_desc.load([(i * n_tiles + j) * BM, k]), v_desc.load([j * BN + k, col]), acc, EMULATED)
     row_sum = tl.zeros([BM], tl.float32)
     for j0 in range(
         0, tiles, 16
@@ -150,15 +151,15 @@ def _online_block(
     acc = tl.zeros([BM, LATENT], tl.float32)
     for j in range(0, last, BN):
         k = k_desc.load([j, 0])
-        s = _dot(q, k.T, tl.zeros([BM, BN], tl.float32), EMULATED)
+        s = dot(q, k.T, tl.zeros([BM, BN], tl.float32), EMULATED)
         if ROPE:
-            s = _dot(qp, kp_desc.load([j, LATENT]).T, s, EMULATED)
+            s = dot(qp, kp_desc.load([j, LATENT]).T, s, EMULATED)
         s = tl.where((j + tl.arange(0, BN))[None, :] < limit[:, None], s * scale, -float("inf"))
         m_new = tl.maximum(m, tl.max(s, 1))
         p = tl.exp2(s - m_new[:, None])
         fade = tl.exp2(m - m_new)
         row_sum = row_sum * fade + tl.sum(p, 1)
-        acc = _dot(p.to(k_desc.dtype), k, acc * fade[:, None], EMULATED)
+        acc = dot(p.to(k_desc.dtype), k, acc * fade[:, None], EMULATED)
         m = m_new
     o_desc.store([block * BM, 0], (acc / row_sum[:, None]).to(o_desc.dtype))
 

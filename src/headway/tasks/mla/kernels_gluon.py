@@ -26,8 +26,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-HALF_BYTES = gl.constexpr(64 * 256 * 2)  # 64 keys (or rows) x 256 latent dims
-ROPE_BYTES = gl.constexpr(64 * 64 * 2)  # 64 keys (or rows) x 64 rope dims
+from headway.tasks.mla.tiles_gluon import HALF_BYTES, ROPE_BYTES, exp2, load_half, load_half_and_rope
+
 SUM_LIMIT = gl.constexpr(18446744073709551616.0)  # 2^64: beyond it a row's sum of probabilities is not trusted
 
 # One barrier each. K0*, K1*: a half of the even or odd key tile has arrived (L: latent dims 0-255, R: 256-511).
@@ -42,28 +42,6 @@ P1 = gl.constexpr(7)  # RIGHT has published the odd tile's
 L0 = gl.constexpr(8)  # LEFT has published its share of the row sums
 L1 = gl.constexpr(9)
 N_BARRIERS = gl.constexpr(10)
-
-
-@gluon.jit
-def _exp2(x):
-    # gl.exp2 keeps denormals, at the price of three more instructions an element; here they round to zero anyway
-    return gl.inline_asm_elementwise("ex2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=gl.float32, is_pure=True, pack=1)
-
-
-@gluon.jit
-def _load_half(desc, row, col, bar, dst, pred):
-    mbarrier.expect(bar, HALF_BYTES, pred=pred)
-    tma.async_copy_global_to_shared(desc, [row, col], bar, dst, pred=pred)
-
-
-@gluon.jit
-def _load_half_and_rope(desc, rope_desc, row, col, bar, dst, rope_dst, pred, ROPE: gl.constexpr):
-    if ROPE:
-        mbarrier.expect(bar, HALF_BYTES + ROPE_BYTES, pred=pred)
-        tma.async_copy_global_to_shared(desc, [row, col], bar, dst, pred=pred)
-        tma.async_copy_global_to_shared(rope_desc, [row, 512], bar, rope_dst, pred=pred)
-    else:
-        _load_half(desc, row, col, bar, dst, pred)
 
 
 @gluon.jit
@@ -156,7 +134,7 @@ def _left(
                 ref = gl.max(s, 1) * scale
                 ref_s.store(ref)
                 mbarrier.arrive(bars.index(REF), count=1)
-            p = _exp2(s * scale - ref[:, None])
+            p = exp2(s * scale - ref[:, None])
             pb = p.to(gl.bfloat16)
             x0.store(pb)
             fence_async_shared()
@@ -172,10 +150,10 @@ def _left(
             _load_queries(q_desc, qp_desc, next_block * 64, bars.index(Q_IN), q_l, q_r, q_p, last, ROPE)
             pa = warpgroup_mma_wait(1, [pa])
             next_row = gl.where(inside, (i + 1) * 128, 0)
-            _load_half(k_desc, next_row, 0, bars.index(K0L), k0_l, inside | more)
+            load_half(k_desc, next_row, 0, bars.index(K0L), k0_l, inside | more)
             # nothing may stay in flight across the loop's edge: ptxas would then serialise every wgmma of the kernel
             o = warpgroup_mma_wait(0, [acc])
-            _load_half_and_rope(k_desc, kp_desc, i * 128 + 192, 0, bars.index(K1L), k1_l, x1, inside, ROPE)
+            load_half_and_rope(k_desc, kp_desc, i * 128 + 192, 0, bars.index(K1L), k1_l, x1, inside, ROPE)
             it += 1
         l0_s.store(row_sum)
         mbarrier.arrive(bars.index(L0), count=1)
@@ -188,7 +166,7 @@ def _left(
         fence_async_shared()
         tma.async_copy_shared_to_global(o_desc, [block * 64, 0], staging)
         tma.store_wait(0)
-        _load_half_and_rope(k_desc, kp_desc, 64, 0, bars.index(K1L), staging, sx1.index(it >> 30), more, ROPE)
+        load_half_and_rope(k_desc, kp_desc, 64, 0, bars.index(K1L), staging, sx1.index(it >> 30), more, ROPE)
 
 
 @gluon.jit
@@ -233,7 +211,7 @@ def _right(
             if i == 0:
                 mbarrier.wait(bars.index(REF), w & 1)
                 ref = ref_s.load(ROW)
-            p = _exp2(s * scale - ref[:, None])
+            p = exp2(s * scale - ref[:, None])
             pb = p.to(gl.bfloat16)
             x1.store(pb)
             fence_async_shared()
@@ -244,9 +222,9 @@ def _right(
             row_sum += gl.sum(p, 1)
             pa = warpgroup_mma_wait(1, [pa])
             next_row = gl.where(inside, (i + 1) * 128, 0)
-            _load_half_and_rope(k_desc, kp_desc, next_row, 256, bars.index(K0R), k0_r, x0, inside | more, ROPE)
+            load_half_and_rope(k_desc, kp_desc, next_row, 256, bars.index(K0R), k0_r, x0, inside | more, ROPE)
             o = warpgroup_mma_wait(0, [acc])
-            _load_half(k_desc, i * 128 + 192, 256, bars.index(K1R), k1_r, inside)
+            load_half(k_desc, i * 128 + 192, 256, bars.index(K1R), k1_r, inside)
             it += 1
         l1_s.store(row_sum)
         mbarrier.arrive(bars.index(L1), count=1)
@@ -258,7 +236,7 @@ def _right(
         fence_async_shared()
         tma.async_copy_shared_to_global(o_desc, [block * 64, 256], staging)
         tma.store_wait(0)
-        _load_half(k_desc, 64, 256, bars.index(K1R), staging, more)
+        load_half(k_desc, 64, 256, bars.index(K1R), staging, more)
 
 
 @gluon.jit
@@ -307,10 +285,10 @@ def prefill(
 
     row = _block(0, cta, n_ctas, n_blocks) * 64
     _load_queries(q_desc, qp_desc, row, bars.index(Q_IN), sq_l.index(0), sq_r.index(0), sq_p.index(0), True, ROPE)
-    _load_half(k_desc, 0, 0, bars.index(K0L), s0_l.index(0), True)
-    _load_half_and_rope(k_desc, kp_desc, 0, 256, bars.index(K0R), s0_r.index(0), sx0.index(0), True, ROPE)
-    _load_half(k_desc, 64, 256, bars.index(K1R), s1_r.index(0), True)
-    _load_half_and_rope(k_desc, kp_desc, 64, 0, bars.index(K1L), s1_l.index(0), sx1.index(0), True, ROPE)
+    load_half(k_desc, 0, 0, bars.index(K0L), s0_l.index(0), True)
+    load_half_and_rope(k_desc, kp_desc, 0, 256, bars.index(K0R), s0_r.index(0), sx0.index(0), True, ROPE)
+    load_half(k_desc, 64, 256, bars.index(K1R), s1_r.index(0), True)
+    load_half_and_rope(k_desc, kp_desc, 64, 0, bars.index(K1L), s1_l.index(0), sx1.index(0), True, ROPE)
     gl.warp_specialize(
         [
             (_left, (sq_l, sq_r, sq_p, s0_l, s0_r, s1_l, sx0, sx1, ref_s, l0_s, l1_s, bars,

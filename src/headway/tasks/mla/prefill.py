@@ -10,21 +10,25 @@ Two forms compute the same function (see `mla_prefill`):
 Both flag row blocks whose scores leave the range and compute those again (`kernels.online_rows`).
 """
 
-import math
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-import triton
 
-from headway.tasks.mla.two_kernel import emulated, multiprocessors, prefill_two_kernel, repair
+from headway.tasks.gluon import multiprocessors, why_no_gluon
+from headway.tasks.mla.latent import (
+    LATENT,
+    LOG2E,
+    check_head_dim,
+    check_layout,
+    check_values,
+    default_scale,
+    require_device,
+)
+from headway.tasks.mla.two_kernel import emulated, prefill_two_kernel, repair
 
-LATENT = 512
-ROPE = 64
-LOG2E = 1.0 / math.log(2.0)
 DEFAULT_SCRATCH = 2**30
-GLUON_TRITON = (3, 6)
 
 Form = Literal["gluon", "two-kernel"]
 
@@ -37,22 +41,13 @@ class Choice:
     reason: str
 
 
-def default_scale(head_dim: int) -> float:
-    """1/sqrt of the head dim before absorption: 512 without rope, 128 + 64 with it."""
-    return float((192 if head_dim > LATENT else 512) ** -0.5)
-
-
 def choose_form(q: torch.Tensor) -> Choice:
     """The form `mla_prefill(q, ...)` runs by itself, with the reason in words."""
-    if q.device.type != "cuda":
-        return Choice("two-kernel", f"{q.device.type}: Gluon has no interpreter")
-    capability = torch.cuda.get_device_capability(q.device)
-    if capability != (9, 0):
-        return Choice("two-kernel", f"compute capability {capability[0]}.{capability[1]}: the Gluon form is for 9.0")
-    if q.dtype != torch.bfloat16:
-        return Choice("two-kernel", f"{q.dtype}: the Gluon form is for bfloat16")
-    if _triton_release() != GLUON_TRITON:
-        return Choice("two-kernel", f"triton {triton.__version__}: the Gluon form is for triton 3.6")
+    why_not = why_no_gluon(q.device)
+    if why_not is None and q.dtype != torch.bfloat16:
+        why_not = f"{q.dtype}: the Gluon form is for bfloat16"
+    if why_not is not None:
+        return Choice("two-kernel", why_not)
     return Choice("gluon", "compute capability 9.0, bfloat16, triton 3.6")
 
 
@@ -82,7 +77,7 @@ def mla_prefill(
     if chosen == "gluon":
         _require_gluon(q)
     elif chosen == "two-kernel":
-        _require_two_kernel(q)
+        require_device(q, "two-kernel", emulated())
     else:
         raise ValueError(f"form must be 'auto', 'gluon' or 'two-kernel', not {form!r}")
     scale_log2 = (default_scale(q.shape[-1]) if scale is None else float(scale)) * LOG2E
@@ -122,32 +117,15 @@ def prefill_gluon(q: torch.Tensor, kv: torch.Tensor, out: torch.Tensor, scale_lo
 
 
 def _check(q: torch.Tensor, kv: torch.Tensor, scale: float | None, scratch_bytes: int) -> None:
-    for name, x, rank in (("q", q, 4), ("kv", kv, 3)):
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name} must be a torch.Tensor, not {type(x).__name__}")
-        if x.dim() != rank:
-            raise ValueError(f"{name} must have {rank} dims, not shape {tuple(x.shape)}")
-        if not x.is_contiguous():
-            raise ValueError(f"{name} must be contiguous")
-    if q.shape[-1] not in (LATENT, LATENT + ROPE):
-        raise ValueError(f"q's last dim must be {LATENT} or {LATENT + ROPE} (with rope), not {q.shape[-1]}")
+    check_layout("q", q, 4)
+    check_layout("kv", kv, 3)
+    check_head_dim(q)
     expected = (q.shape[0], q.shape[1], q.shape[3])
     if tuple(kv.shape) != expected:
         raise ValueError(f"kv must have shape {expected} to go with q {tuple(q.shape)}, not {tuple(kv.shape)}")
     if 0 in q.shape:
         raise ValueError(f"q is empty: shape {tuple(q.shape)}")
-    if q.dtype != kv.dtype:
-        raise TypeError(f"q and kv must have one dtype, not {q.dtype} and {kv.dtype}")
-    if q.dtype not in (torch.bfloat16, torch.float32):
-        raise TypeError(f"q must be bfloat16 or float32, not {q.dtype}")
-    if q.device != kv.device:
-        raise ValueError(f"q and kv must be on one device, not {q.device} and {kv.device}")
-    if q.data_ptr() % 16 or kv.data_ptr() % 16:
-        raise ValueError("q and kv must start on a 16-byte boundary: copy the slice with .clone()")
-    if torch.is_grad_enabled() and (q.requires_grad or kv.requires_grad):
-        raise RuntimeError("there is no backward: call under torch.no_grad(), or detach q and kv")
-    if scale is not None and not (0.0 < scale < math.inf):
-        raise ValueError(f"scale must be positive and finite, not {scale}")
+    check_values(q, kv, scale)
     if scratch_bytes <= 0:
         raise ValueError(f"scratch_bytes must be positive, not {scratch_bytes}")
 
@@ -156,15 +134,3 @@ def _require_gluon(q: torch.Tensor) -> None:
     choice = choose_form(q)
     if choice.form != "gluon":
         raise RuntimeError(f"the Gluon form cannot run here ({choice.reason}); use form='two-kernel'")
-
-
-def _require_two_kernel(q: torch.Tensor) -> None:
-    if q.device.type == "cpu" and not emulated():
-        raise RuntimeError("q is on the CPU: set TRITON_INTERPRET=1 before the import, or move it to a CUDA device")
-    if q.device.type not in ("cpu", "cuda"):
-        raise RuntimeError(f"the two-kernel form runs on CUDA devices, or on the CPU interpreted; q is on {q.device}")
-
-
-def _triton_release() -> tuple[int, int]:
-    major, minor = triton.__version__.split(".")[:2]
-    return int(major), int(minor)

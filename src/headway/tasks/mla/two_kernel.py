@@ -12,11 +12,10 @@ import torch
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from headway.tasks.gluon import multiprocessors
 from headway.tasks.mla import kernels
+from headway.tasks.mla.latent import LATENT, ROPE
 from headway.tasks.mla.slabs import Shape, Slab, plan_slabs
-
-LATENT = 512
-ROPE = 64
 
 
 @dataclass(frozen=True)
@@ -209,8 +208,3 @@ def repair(
 def emulated() -> bool:
     """Whether the kernels run in Triton's interpreter (TRITON_INTERPRET=1 at import)."""
     return not isinstance(kernels.probabilities, triton.runtime.JITFunction)
-
-
-def multiprocessors(device: torch.device) -> int:
-    """Streaming multiprocessors of a CUDA device."""
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)

@@ -7,7 +7,6 @@ Both leave one partial output a split, which `kernels.combine` adds up. A single
 written by the Gluon kernel directly.
 """
 
-import math
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal
@@ -15,12 +14,17 @@ from typing import Literal
 import torch
 import triton
 
+from headway.tasks.gluon import multiprocessors, why_no_gluon
+from headway.tasks.mla.latent import (
+    LATENT,
+    LOG2E,
+    check_head_dim,
+    check_layout,
+    check_values,
+    default_scale,
+    require_device,
+)
 from headway.tasks.mla_decode import kernels
-
-LATENT = 512
-ROPE = 64
-LOG2E = 1.0 / math.log(2.0)
-GLUON_TRITON = (3, 6)
 
 Form = Literal["gluon", "plain"]
 
@@ -47,32 +51,23 @@ class CombineConfig:
         return CombineConfig(256, 1, 16) if splits <= 16 else CombineConfig(64, 1, 64)
 
 
-def default_scale(head_dim: int) -> float:
-    """1/sqrt of the head dim before absorption: 512 without rope, 128 + 64 with it."""
-    return float((192 if head_dim > LATENT else 512) ** -0.5)
-
-
 def choose_form(q: torch.Tensor) -> Choice:
     """The form `mla_decode(q, ...)` runs by itself, with the reason in words."""
-    if q.device.type != "cuda":
-        return Choice("plain", f"{q.device.type}: Gluon has no interpreter")
-    capability = torch.cuda.get_device_capability(q.device)
-    if capability != (9, 0):
-        return Choice("plain", f"compute capability {capability[0]}.{capability[1]}: the Gluon form is for 9.0")
-    if q.dtype != torch.bfloat16:
-        return Choice("plain", f"{q.dtype}: the Gluon form is for bfloat16")
-    if _triton_release() != GLUON_TRITON:
-        return Choice("plain", f"triton {triton.__version__}: the Gluon form is for triton 3.6")
+    why_not = why_no_gluon(q.device)
+    if why_not is None and q.dtype != torch.bfloat16:
+        why_not = f"{q.dtype}: the Gluon form is for bfloat16"
+    if why_not is not None:
+        return Choice("plain", why_not)
     return Choice("gluon", "compute capability 9.0, bfloat16, triton 3.6")
 
 
-def chunk_keys(seq: int, items: int, multiprocessors: int, splits: int | None = None) -> int:
+def chunk_keys(seq: int, items: int, processors: int, splits: int | None = None) -> int:
     """Keys a split, a multiple of 128: about one program a multiprocessor for `items` (sequence, 64 heads) pairs.
 
     `splits` asks for that many instead. Rounding never leaves a split empty.
     """
     # more than 64 partial outputs cost more than shorter splits save
-    wanted = min(max(1, multiprocessors // items), 64) if splits is None else splits
+    wanted = min(max(1, processors // items), 64) if splits is None else splits
     keys = -(-seq // wanted)
     return -(-keys // 128) * 128
 
@@ -99,14 +94,14 @@ def mla_decode(
     chosen: str = choose_form(q).form if form == "auto" else form
     scale_log2 = (default_scale(q.shape[-1]) if scale is None else float(scale)) * LOG2E
     items = kv.shape[0] * -(-q.shape[1] // 64)
-    chunk = chunk_keys(kv.shape[1], items, _multiprocessors(q.device), splits)
+    chunk = chunk_keys(kv.shape[1], items, _processors(q.device), splits)
     out = torch.empty(*q.shape[:2], LATENT, device=q.device, dtype=q.dtype)
     with torch.cuda.device(q.device) if q.device.type == "cuda" else nullcontext():
         if chosen == "gluon":
             _require_gluon(q)
             decode_gluon(q, kv, out, scale_log2, chunk)
         elif chosen == "plain":
-            _require_plain(q)
+            require_device(q, "plain", _emulated())
             decode_plain(q, kv, out, scale_log2, chunk)
         else:
             raise ValueError(f"form must be 'auto', 'gluon' or 'plain', not {form!r}")
@@ -194,30 +189,13 @@ class _Scratch:
 
 def _check(q: torch.Tensor, kv: torch.Tensor, scale: float | None, splits: int | None) -> None:
     for name, x in (("q", q), ("kv", kv)):
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name} must be a torch.Tensor, not {type(x).__name__}")
-        if x.dim() != 3:
-            raise ValueError(f"{name} must have 3 dims, not shape {tuple(x.shape)}")
-        if not x.is_contiguous():
-            raise ValueError(f"{name} must be contiguous")
+        check_layout(name, x, 3)
         if 0 in x.shape:
             raise ValueError(f"{name} is empty: shape {tuple(x.shape)}")
-    if q.shape[-1] not in (LATENT, LATENT + ROPE):
-        raise ValueError(f"q's last dim must be {LATENT} or {LATENT + ROPE} (with rope), not {q.shape[-1]}")
+    check_head_dim(q)
     if kv.shape[0] != q.shape[0] or kv.shape[2] != q.shape[2]:
         raise ValueError(f"kv must have shape ({q.shape[0]}, S, {q.shape[2]}), not {tuple(kv.shape)}")
-    if q.dtype != kv.dtype:
-        raise TypeError(f"q and kv must have one dtype, not {q.dtype} and {kv.dtype}")
-    if q.dtype not in (torch.bfloat16, torch.float32):
-        raise TypeError(f"q must be bfloat16 or float32, not {q.dtype}")
-    if q.device != kv.device:
-        raise ValueError(f"q and kv must be on one device, not {q.device} and {kv.device}")
-    if q.data_ptr() % 16 or kv.data_ptr() % 16:
-        raise ValueError("q and kv must start on a 16-byte boundary: copy the slice with .clone()")
-    if torch.is_grad_enabled() and (q.requires_grad or kv.requires_grad):
-        raise RuntimeError("there is no backward: call under torch.no_grad(), or detach q and kv")
-    if scale is not None and not (0.0 < scale < math.inf):
-        raise ValueError(f"scale must be positive and finite, not {scale}")
+    check_values(q, kv, scale)
     if splits is not None and splits < 1:
         raise ValueError(f"splits must be at least 1, not {splits}")
 
@@ -228,23 +206,9 @@ def _require_gluon(q: torch.Tensor) -> None:
         raise RuntimeError(f"the Gluon form cannot run here ({choice.reason}); use form='plain'")
 
 
-def _require_plain(q: torch.Tensor) -> None:
-    if q.device.type == "cpu" and not _emulated():
-        raise RuntimeError("q is on the CPU: set TRITON_INTERPRET=1 before the import, or move it to a CUDA device")
-    if q.device.type not in ("cpu", "cuda"):
-        raise RuntimeError(f"the plain form runs on CUDA devices, or on the CPU interpreted; q is on {q.device}")
-
-
 def _emulated() -> bool:
     return not isinstance(kernels.combine, triton.runtime.JITFunction)
 
 
-def _triton_release() -> tuple[int, int]:
-    major, minor = triton.__version__.split(".")[:2]
-    return int(major), int(minor)
-
-
-def _multiprocessors(device: torch.device) -> int:
-    if device.type != "cuda":
-        return 4
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)
+def _processors(device: torch.device) -> int:
+    return multiprocessors(device) if device.type == "cuda" else 4  # the CPU: a few splits

@@ -11,15 +11,9 @@ EMULATED is true under Triton's interpreter, where bfloat16 `tl.dot` returns gar
 import triton
 import triton.language as tl
 
+from headway.tasks.mla.kernels import dot
+
 LATENT = tl.constexpr(512)
-
-
-@triton.jit
-def _dot(a, b, acc, EMULATED: tl.constexpr):
-    if EMULATED:
-        a = a.to(tl.float32)
-        b = b.to(tl.float32)
-    return tl.dot(a, b, acc, input_precision="ieee")
 
 
 @triton.jit
@@ -52,16 +46,16 @@ def split_kv_plain(
         key = j + tl.arange(0, BN)
         k_row = kv + (batch.to(tl.int64) * seq + key)[:, None] * D
         k = tl.load(k_row + latent[None, :], mask=(key < end)[:, None], other=0.0)
-        s = _dot(q_lat, k.T, tl.zeros([64, BN], tl.float32), EMULATED)
+        s = dot(q_lat, k.T, tl.zeros([64, BN], tl.float32), EMULATED)
         if D > LATENT:
             kp = tl.load(k_row + rope[None, :], mask=(key < end)[:, None], other=0.0)
-            s = _dot(q_rope, kp.T, s, EMULATED)
+            s = dot(q_rope, kp.T, s, EMULATED)
         s = tl.where((key < end)[None, :], s * scale, -float("inf"))
         m_new = tl.maximum(m, tl.max(s, 1))
         p = tl.exp2(s - m_new[:, None])
         fade = tl.exp2(m - m_new)
         row_sum = row_sum * fade + tl.sum(p, 1)
-        acc = _dot(p.to(k.dtype), k, acc * fade[:, None], EMULATED)
+        acc = dot(p.to(k.dtype), k, acc * fade[:, None], EMULATED)
         m = m_new
     row = (item * tl.num_programs(0) + split) * 64 + tl.arange(0, 64)
     halves = tl.reshape(acc, [64, 2, 256])

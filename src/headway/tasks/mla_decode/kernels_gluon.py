@@ -20,8 +20,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-HALF_BYTES = gl.constexpr(64 * 256 * 2)  # 64 keys (or heads) x 256 latent dims
-ROPE_BYTES = gl.constexpr(64 * 64 * 2)  # 64 keys (or heads) x 64 rope dims
+from headway.tasks.mla.tiles_gluon import HALF_BYTES, ROPE_BYTES, exp2, load_half, load_half_and_rope
 
 # One barrier each. K0*, K1*: a half of the even or odd key tile has arrived (L: latent dims 0-255, R: 256-511).
 K0L = gl.constexpr(0)
@@ -36,28 +35,6 @@ P1 = gl.constexpr(8)  # RIGHT has published the odd tile's
 L0 = gl.constexpr(9)  # LEFT has published its share of the row sums
 L1 = gl.constexpr(10)
 N_BARRIERS = gl.constexpr(11)
-
-
-@gluon.jit
-def _exp2(x):
-    # gl.exp2 keeps denormals, at the price of three more instructions an element; here they round to zero anyway
-    return gl.inline_asm_elementwise("ex2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=gl.float32, is_pure=True, pack=1)
-
-
-@gluon.jit
-def _load_half(desc, row, col, bar, dst, pred):
-    mbarrier.expect(bar, HALF_BYTES, pred=pred)
-    tma.async_copy_global_to_shared(desc, [row, col], bar, dst, pred=pred)
-
-
-@gluon.jit
-def _load_half_and_rope(desc, rope_desc, row, col, bar, dst, rope_dst, pred, ROPE: gl.constexpr):
-    if ROPE:
-        mbarrier.expect(bar, HALF_BYTES + ROPE_BYTES, pred=pred)
-        tma.async_copy_global_to_shared(desc, [row, col], bar, dst, pred=pred)
-        tma.async_copy_global_to_shared(rope_desc, [row, 512], bar, rope_dst, pred=pred)
-    else:
-        _load_half(desc, row, col, bar, dst, pred)
 
 
 @gluon.jit
@@ -117,25 +94,25 @@ def _left(
         m0 = gl.maximum(m, gl.max(s, 1) * scale)
         m0_s.store(m0)
         mbarrier.arrive(bars.index(M0), count=1)
-        a0 = _exp2(m - m0)
-        p = _exp2(s * scale - m0[:, None])
+        a0 = exp2(m - m0)
+        p = exp2(s * scale - m0[:, None])
         pa = gl.convert_layout(p.to(gl.bfloat16), PA)
         o = o * gl.convert_layout(a0, OROW)[:, None]
         acc = warpgroup_mma(pa, k0_l, o, is_async=True)
         row_sum = row_sum * a0 + gl.sum(p, 1)
         mbarrier.wait(bars.index(M1), ph)
         m = m1_s.load(ROW)
-        a1 = _exp2(m0 - m)
+        a1 = exp2(m0 - m)
         x0.store((p * a1[:, None]).to(gl.bfloat16))
         fence_async_shared()
         mbarrier.arrive(bars.index(P0), count=1)
         row_sum = row_sum * a1
         o = warpgroup_mma_wait(0, [acc])
-        _load_half(k_desc, key0 + i * 128 + 128, 0, bars.index(K0L), k0_l, more)
+        load_half(k_desc, key0 + i * 128 + 128, 0, bars.index(K0L), k0_l, more)
         o = o * gl.convert_layout(a1, OROW)[:, None]
         mbarrier.wait(bars.index(P1), ph)
         o = warpgroup_mma_wait(0, [warpgroup_mma(x1, k1_l, o, is_async=True)])
-        _load_half_and_rope(k_desc, kp_desc, key0 + i * 128 + 192, 0, bars.index(K1L), k1_l, x1, more, ROPE)
+        load_half_and_rope(k_desc, kp_desc, key0 + i * 128 + 192, 0, bars.index(K1L), k1_l, x1, more, ROPE)
     l0_s.store(row_sum)
     mbarrier.arrive(bars.index(L0), count=1)
     mbarrier.wait(bars.index(L1), 0)
@@ -180,9 +157,9 @@ def _right(
         m1 = gl.maximum(m0_s.load(ROW), tile_max)
         m1_s.store(m1)
         mbarrier.arrive(bars.index(M1), count=1)
-        a = _exp2(m - m1)
+        a = exp2(m - m1)
         m = m1
-        p = _exp2(s * scale - m1[:, None])
+        p = exp2(s * scale - m1[:, None])
         pb = p.to(gl.bfloat16)
         x1.store(pb)
         fence_async_shared()
@@ -194,9 +171,9 @@ def _right(
         mbarrier.wait(bars.index(P0), ph)
         acc = warpgroup_mma(x0, k0_r, acc, is_async=True)
         pa = warpgroup_mma_wait(1, [pa])
-        _load_half(k_desc, key0 + i * 128 + 192, 256, bars.index(K1R), k1_r, more)
+        load_half(k_desc, key0 + i * 128 + 192, 256, bars.index(K1R), k1_r, more)
         o = warpgroup_mma_wait(0, [acc])
-        _load_half_and_rope(k_desc, kp_desc, key0 + i * 128 + 128, 256, bars.index(K0R), k0_r, x0, more, ROPE)
+        load_half_and_rope(k_desc, kp_desc, key0 + i * 128 + 128, 256, bars.index(K0R), k0_r, x0, more, ROPE)
     l1_s.store(row_sum)
     mbarrier.arrive(bars.index(L1), count=1)
     mbarrier.wait(bars.index(L0), 0)
@@ -260,14 +237,14 @@ def split_kv(
         mbarrier.expect(bars.index(Q_IN), 2 * HALF_BYTES + ROPE_BYTES)
     else:
         mbarrier.expect(bars.index(Q_IN), 2 * HALF_BYTES)
-    _load_half(k_desc, key0, 0, bars.index(K0L), s0_l.index(0), True)
+    load_half(k_desc, key0, 0, bars.index(K0L), s0_l.index(0), True)
     tma.async_copy_global_to_shared(q_desc, [q_row, 0], bars.index(Q_IN), sq_l.index(0))
     tma.async_copy_global_to_shared(q_desc, [q_row, 256], bars.index(Q_IN), sq_r.index(0))
     if ROPE:
         tma.async_copy_global_to_shared(qp_desc, [q_row, 512], bars.index(Q_IN), sq_p.index(0))
-    _load_half_and_rope(k_desc, kp_desc, key0, 256, bars.index(K0R), s0_r.index(0), sx0.index(0), True, ROPE)
-    _load_half(k_desc, key0 + 64, 256, bars.index(K1R), s1_r.index(0), True)
-    _load_half_and_rope(k_desc, kp_desc, key0 + 64, 0, bars.index(K1L), s1_l.index(0), sx1.index(0), True, ROPE)
+    load_half_and_rope(k_desc, kp_desc, key0, 256, bars.index(K0R), s0_r.index(0), sx0.index(0), True, ROPE)
+    load_half(k_desc, key0 + 64, 256, bars.index(K1R), s1_r.index(0), True)
+    load_half_and_rope(k_desc, kp_desc, key0 + 64, 0, bars.index(K1L), s1_l.index(0), sx1.index(0), True, ROPE)
     gl.warp_specialize(
         [
             (_left, (sq_l, sq_r, sq_p, s0_l, s0_r, s1_l, sx0, sx1, m0_s, m1_s, l0_s, l1_s, bars,
