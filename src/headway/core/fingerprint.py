@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 CLASSES: Mapping[str, tuple[str, ...]] = {
-    "tensor core": ("HMMA", "HGMMA", "IMMA", "IGMMA", "DMMA", "BMMA", "QGMMA"),
-    "global memory": ("LDG", "STG", "LDGSTS", "UTMALDG", "UTMASTG", "UBLKCP", "ATOMG", "RED", "ATOM", "LD", "ST"),
+    "tensor core": ("HMMA", "HGMMA", "IMMA", "IGMMA", "DMMA", "BMMA", "QGMMA", "QMMA", "OMMA", "UTCHMMA", "UTCIMMA",
+                    "UTCQMMA", "UTCOMMA"),
+    "tensor memory": ("LDTM", "STTM", "UTCCP", "UTCSHIFT", "UTCATOMSWS"),
+    "global memory": ("LDG", "STG", "LDGSTS", "UTMALDG", "UTMASTG", "UBLKCP", "UBLKRED", "ATOMG", "RED", "ATOM", "LD",
+                      "ST"),
     "shared memory": ("LDS", "STS", "LDSM", "STSM", "ATOMS"),
     "local memory": ("LDL", "STL"),
-    "barrier": ("BAR", "SYNCS", "WARPSYNC", "WARPGROUP", "DEPBAR", "MEMBAR", "FENCE", "LDGDEPBAR", "ARRIVES"),
-    "shuffle": ("SHFL", "VOTE", "MATCH", "REDUX"),
+    "barrier": ("BAR", "SYNCS", "WARPSYNC", "WARPGROUP", "DEPBAR", "MEMBAR", "FENCE", "LDGDEPBAR", "ARRIVES", "UTCBAR",
+                "ACQBULK", "CGABAR", "UCGABAR"),
+    "shuffle": ("SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "CREDUX"),
     "special function": ("MUFU",),
-    "float": ("FADD", "FMUL", "FFMA", "FMNMX", "FSETP", "FSEL", "HADD2", "HMUL2", "HFMA2", "DADD", "DMUL", "DFMA",
-              "F2F", "F2FP", "F2I", "I2F", "FCHK"),
+    "float": ("FADD", "FMUL", "FFMA", "FMNMX", "FMNMX3", "FADD2", "FMUL2", "FFMA2", "FSETP", "FSEL", "HADD2", "HMUL2",
+              "HFMA2", "DADD", "DMUL", "DFMA", "F2F", "F2FP", "F2I", "I2F", "FCHK"),
     "control": ("BRA", "EXIT", "BSSY", "BSYNC", "CALL", "RET", "NANOSLEEP", "YIELD", "WARPSYNC"),
 }  # fmt: skip
 """Instruction families by the first part of their name; anything else is `integer and moves`. NOP counts nowhere."""
@@ -27,12 +31,16 @@ _FUNCTION = re.compile(r"Compiling entry function '([^']+)'|Function properties 
 _USED = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _SHARED = re.compile(r"(\d+) bytes smem")
+_BARRIERS = re.compile(r"used (\d+) barriers")
 _INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """One kernel. Bytes for `shared`, `stack` and spills; `instructions` counts machine instructions by family."""
+    """One kernel. Bytes for `shared`, `stack` and spills; `instructions` counts machine instructions by family.
+
+    `barriers` are the hardware barriers that ptxas gave it, as it says itself; 0 where it was not asked.
+    """
 
     name: str
     registers: int
@@ -41,6 +49,7 @@ class Fingerprint:
     spill_stores: int
     spill_loads: int
     instructions: Mapping[str, int]
+    barriers: int = 0
 
     @property
     def spills(self) -> bool:
@@ -74,6 +83,15 @@ def of_result(compile_facts: Mapping[str, Any]) -> dict[str, tuple[Fingerprint, 
 
 def of_listings(ptxas_words: str, sass: str) -> tuple[Fingerprint, ...]:
     """From `ptxas -v` and `cuobjdump -sass` of the same file; kernels in the order of the listing."""
+    told = dict(_resources(ptxas_words))
+    return tuple(
+        Fingerprint(name, *told.get(name, (0, 0, 0, 0, 0)), families(counts), barriers_of(ptxas_words).get(name, 0))
+        for name, counts in opcodes(sass).items()
+    )
+
+
+def opcodes(sass: str) -> dict[str, Counter[str]]:
+    """From `cuobjdump -sass`: by kernel, how often each instruction stands there, with its modifiers."""
     counts: dict[str, Counter[str]] = {}
     name = ""
     for line in sass.splitlines():
@@ -82,8 +100,18 @@ def of_listings(ptxas_words: str, sass: str) -> tuple[Fingerprint, ...]:
             counts.setdefault(name, Counter())
         elif name and (found := _INSTRUCTION.match(line)):
             counts[name][found[1]] += 1
-    told = dict(_resources(ptxas_words))
-    return tuple(Fingerprint(one, *told.get(one, (0, 0, 0, 0, 0)), families(counts[one])) for one in counts)
+    return counts
+
+
+def barriers_of(ptxas_words: str) -> dict[str, int]:
+    """By kernel, the hardware barriers that `ptxas -v` says it uses."""
+    name, found = "", {}
+    for line in ptxas_words.splitlines():
+        if told := _FUNCTION.search(line):
+            name = told[1] or told[2] or name
+        if name and (used := _BARRIERS.search(line)):
+            found[name] = int(used[1])
+    return found
 
 
 def _resources(words: str) -> Iterator[tuple[str, tuple[int, int, int, int, int]]]:
@@ -117,7 +145,7 @@ def _family(root: str) -> str:
 def differences(before: Fingerprint, after: Fingerprint) -> tuple[str, ...]:
     """What a reader wants to know of a changed kernel, worst first; empty if nothing that counts changed."""
     said = []
-    for what in ("spill_stores", "spill_loads", "registers", "shared", "stack"):
+    for what in ("spill_stores", "spill_loads", "registers", "shared", "stack", "barriers"):
         old, new = getattr(before, what), getattr(after, what)
         if old != new:
             said.append(f"{what.replace('_', ' ')} {old} -> {new}")
