@@ -4,6 +4,7 @@
 owner by creating number n + 1, which only one worker can. `results/<key>.json` is linked into place whole, once.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -82,8 +83,12 @@ class Spool:
         return None
 
     def _waiting(self) -> list[str]:
+        found = []
         with os.scandir(self._jobs) as entries:
-            found = [(entry.stat().st_mtime_ns, entry.name) for entry in entries if not entry.name.startswith(".")]
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # its result has just been collected, and it is gone
+                    if not entry.name.startswith("."):
+                        found.append((entry.stat().st_mtime_ns, entry.name))
         return [key for _, key in sorted(found) if not (self._results / f"{key}.json").exists()]
 
     def _numbers(self, key: str) -> list[int]:
