@@ -37,6 +37,8 @@ class LocalWorker:
         """
         self._own = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="headway-worker-")) if folder is None else folder
+        # jobs of an earlier process: those still wanted are submitted again, those that were only foreseen are not
+        shutil.rmtree(self.folder / "jobs", ignore_errors=True)
         self._spool = SpoolWorker(self.folder, failpoints)
         interpreter = python or os.environ.get("HEADWAY_WORKER_PYTHON") or sys.executable
         self._argv = [

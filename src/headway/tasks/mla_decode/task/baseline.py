@@ -98,6 +98,7 @@ def combine(
         acc += tl.sum(tl.load(x, mask=(i < SPLITS)[:, None], other=0.0).to(tl.float32) * w[:, None], 0)
     tl.store(o + row * LATENT + col + tl.arange(0, COLS), (acc / total).to(o.dtype.element_ty))
 
+
 # ---- host
 
 
@@ -117,7 +118,9 @@ def entry(q, kv):
     lse = torch.empty(rows, dtype=torch.float32, device=device)
     peak = torch.empty((rows, 2), dtype=torch.float32, device=device)
     scale = (192 if dim > 512 else 512) ** -0.5 * 1.4426950408889634
-    split_kv_plain[(splits, items)](q, kv, part, lse, peak, scale, seq, chunk, heads, dim, 32, num_warps=8, num_stages=1)
+    split_kv_plain[(splits, items)](
+        q, kv, part, lse, peak, scale, seq, chunk, heads, dim, 32, num_warps=8, num_stages=1
+    )
     power = 1 << (splits - 1).bit_length()
     columns, chunk_rows = (256, 16) if splits <= 16 else (64, 64)
     combine[(batch * heads, 512 // columns)](
