@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from headway.validate.change_points import Policy, changes
+from headway.validate.change_points import Policy, changes, relocated
 
 SCHEMA = "headway.bench.change_points/1"
 LENGTH, NOISE, FIRST = 100, 0.02, 10
@@ -56,7 +56,7 @@ def ours(policy: Policy) -> Method:
     """One pass: an alarm of ours depends on the values before it only (tests/validate/test_change_points.py)."""
     return Method(
         lambda values: [Alarm(one.index, one.known_at + 1, one.kind == "drift") for one in changes(values, policy)],
-        lambda values: [one.index for one in changes(values, policy) if one.kind == "step"],
+        lambda values: [one.index for one in relocated(values, changes(values, policy)) if one.kind == "step"],
     )
 
 

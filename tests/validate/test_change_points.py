@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import change_points as benchmark
-from headway.validate.change_points import Change, Policy, changes, newest_change
+from headway.validate.change_points import Change, Policy, changes, newest_change, relocated
 
 
 def series(seed: int, *levels: tuple[float, int], noise: float = 0.02) -> list[float]:
@@ -75,6 +75,21 @@ def test_what_is_known_does_not_depend_on_what_comes_later() -> None:
         early = [one for one in whole if one.known_at < seen]
         told = changes(values[:seen])
         assert [(one.index, one.known_at) for one in told] == [(one.index, one.known_at) for one in early]
+
+
+def test_later_values_place_a_step_better_and_take_no_alarm_back() -> None:
+    early, late = [], []
+    for seed in range(20):
+        values = series(seed, (100.0, 50), (103.0, 50))
+        found = changes(values)
+        placed = relocated(values, found)
+        assert [one.known_at for one in placed] == [one.known_at for one in found]
+        early += [abs(one.index - 50) for one in found[:1]]
+        late += [abs(one.index - 50) for one in placed[:1]]
+    assert sum(late) < sum(early)
+    assert relocated([], ()) == ()
+    once = changes([34.0] * 60 + [35.0] * 2)
+    assert relocated([34.0] * 60 + [35.0] * 2, once)[0].index == 60
 
 
 def test_the_newest_value_tells_once() -> None:

@@ -29,13 +29,16 @@ def static(
     junit_file: Annotated[FileOption, typer.Option("--junit", help="Write JUnit XML here, for a suite.")] = None,
     metrics_file: Annotated[FileOption, typer.Option("--metrics", help="Write `name value unit` lines here.")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Compilations at a time.")] = 1,
+    inside: Annotated[
+        bool, typer.Option("--inside", help="This is a suite's test step: build no second sandbox.")
+    ] = False,
     undecided: Annotated[int, typer.Option(help="Exit code if nothing was decided; 125 in a culprit search.")] = 4,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of lines.")] = False,
 ) -> None:
     """Compile listed Triton kernels without a GPU and compare. Exit code 0 nothing worse, 1 worse, 4 not decided."""
     asked = StaticAsked(
         kernels, tuple(toolchain or ()), tuple(_number(one) for one in arch or ()), only, base, revision,
-        base_revision, against, listings, jobs,
+        base_revision, against, listings, jobs, inside,
     )  # fmt: skip
     answer = run_static(asked, lambda line: typer.echo(line, err=True))
     whole = report(answer.sides, answer.comparisons)

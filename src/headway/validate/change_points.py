@@ -107,6 +107,39 @@ def newest_change(values: Sequence[float], policy: Policy = DEFAULT) -> Change |
     return found[-1] if found and found[-1].known_at == len(values) - 1 else None
 
 
+def relocated(values: Sequence[float], found: Sequence[Change], policy: Policy = DEFAULT) -> tuple[Change, ...]:
+    """The same changes as all values show them; an alarm knew only a few of its new level.
+
+    Each is placed, and called step or drift, anew between its neighbours. `known_at`, and so what an alarm was raised for, stays.
+    """
+    series: Floats = np.asarray(values, dtype=np.float64)
+    ends = [0, *(one.index for one in found), len(series)]
+    placed: list[Change] = []
+    for number, one in enumerate(found):
+        start, end = ends[number], min(ends[number + 2], one.index + policy.window)
+        run = _drawn_in(series[start:end], policy.clip)
+        places = np.arange(policy.after, len(run) - policy.after + 1)
+        if not len(places):
+            placed.append(one)
+            continue
+        deviates, left, right = _split(run, places)
+        best = int(np.argmax(deviates))
+        near = places[deviates >= deviates[best] - SPREAD]
+        placed.append(
+            replace(
+                one,
+                kind="drift" if _line_fits_better(run, int(places[best])) else "step",
+                index=start + int(places[best]),
+                earliest=start + int(near[0]),
+                latest=start + int(near[-1]),
+                before=float(left[best]),
+                after=float(right[best]),
+                deviate=float(deviates[best]),
+            )
+        )
+    return tuple(placed)
+
+
 def _look(series: Floats, start: int, end: int, policy: Policy) -> Change | None:
     run = series[start:end]
     drawn = _drawn_in(run, policy.clip)

@@ -40,6 +40,8 @@ class StaticAsked:
     against: Path | None = None
     listings: Path | None = None
     jobs: int = 1
+    inside: bool = False
+    """Already in a sandbox (a suite's test step), in which no second one can be built."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,9 @@ def _side(
     if not kernels:
         raise HeadwayError(f"No kernel of the list is called like {asked.only!r}.", "Leave --only out to see them all.")
     say(f"{label}: {sum(len(one.archs) for one in kernels)} compilations …")
+    executor = LocalExecutor(layers=frozenset()) if asked.inside else LocalExecutor()
     return compile_side(
-        label, toolchain, root, kernels, PROGRAM, LocalExecutor(), seconds=tables.seconds, jobs=asked.jobs,
+        label, toolchain, root, kernels, PROGRAM, executor, seconds=tables.seconds, jobs=asked.jobs,
         env=os.environ, keep=_keeper(asked.listings, label),
     )  # fmt: skip
 

@@ -124,8 +124,11 @@ def _become(spec: Spec, word: int) -> None:
 
 
 def _confine(spec: Spec) -> None:
-    with open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # where memory runs out, the command goes first, not headway
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")  # where memory runs out, the command goes first, not headway
+    except PermissionError:
+        pass  # inside another sandbox (headway in a suite of its own), which has set it already
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     if "landlock" in spec["layers"]:
         landlock.restrict(spec["read"], spec["write"])
