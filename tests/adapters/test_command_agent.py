@@ -28,6 +28,29 @@ def ask(
     return agent.propose(request)
 
 
+def test_of_a_task_of_many_files_it_may_add_change_and_take_away_and_reads_the_rest(
+    executor: LocalExecutor, tmp_path: Path
+) -> None:
+    tree = tmp_path / "tree"
+    (tree / "src").mkdir(parents=True)
+    for name in ("src/a.py", "src/b.py", "frozen.txt"):
+        (tree / name).write_text("old\n")
+    files = {"src/a.py": "a = 0\n", "src/b.py": "b = 0\n"}
+    request = Request("optimise", "GOAL", files, AgentLimits(10.0), beside=tree, editable=("src/*.py",))
+    program = """
+assert pathlib.Path('frozen.txt').read_text() == 'old\\n' and pathlib.Path('src/a.py').read_text() == 'a = 0\\n'
+pathlib.Path('src/a.py').write_text('a = 1\\n')
+pathlib.Path('src/b.py').unlink()
+pathlib.Path('src/new.py').write_text('n = 1\\n')
+pathlib.Path('frozen.txt').write_text('melted')
+pathlib.Path('src/link.py').symlink_to('/etc/passwd')
+"""
+    answer = ask(executor, tmp_path, program, request)
+    assert isinstance(answer, Proposal), answer
+    assert answer.files == {"src/a.py": "a = 1\n", "src/new.py": "n = 1\n"} and answer.deleted == ("src/b.py",)
+    assert (tree / "frozen.txt").read_text() == "old\n"
+
+
 def test_what_it_changed_is_the_proposal(executor: LocalExecutor, tmp_path: Path) -> None:
     program = """
 assert 'GOAL: faster.' in pathlib.Path(sys.argv[1]).read_text() and 'GOAL: faster.' in sys.stdin.read()

@@ -59,6 +59,12 @@ def test_scaffold_check_run_and_a_patch_to_apply(
     context = said(capsys, "tune", "context", "c", "--attempt", "1")[1]
     assert "=== file: size.txt\n8" in context and "the guard words must hold" in context
     assert said(capsys, "tune", "replay", "c")[0] == 0
+    told = json.loads(said(capsys, "tune", "context", "c", "--attempt", "1", "--json", "--state", "c/.headway")[1])
+    assert told["schema"] == "headway.tune-context/1" and told["text"] == context and told["attempt"] == 1
+    code, out, err = said(capsys, "tune", "resume", "c", "--state", "c/.headway", "--attempts", "9")
+    assert code == 0 and "ended: exhausted" in out, "a folder names its campaign in any state"
+    code, _, err = said(capsys, "tune", "show", "nowhere", "--state", "c/.headway")
+    assert code == 1 and "has no campaign 'nowhere'; it has sizes-1." in err
 
 
 def test_a_metric_that_is_no_number_is_told_before_any_campaign(capsys: pytest.CaptureFixture[str]) -> None:

@@ -187,7 +187,8 @@ def world_jobs(world: World) -> int:
 def test_an_agent_that_only_asks_is_cut_short(tmp_path: Path) -> None:
     world = World(tmp_path, speeds([1.3]))
     state = world.run()
-    desk = LedgerDesk(state, 9, CachedTexts(world.blobs), world.blobs)
+    texts = CachedTexts(world.blobs)
+    desk = LedgerDesk(state, 9, texts, world.blobs, world.task, lambda *_: ("", None))
     answers = [desk.ask("recall", "A1") for _ in range(22)]
     assert answers[19].startswith("A1 (S1): promoted") and answers[20].startswith("No further questions: 20 were asked")
     assert desk.ask("weather", "x").startswith("No further") and len(desk.asked) == 20

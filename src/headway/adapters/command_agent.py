@@ -4,13 +4,16 @@ The CLI finds the request in `REQUEST.md` and on stdin; what it changed in the e
 words, its exit code and whatever else it wrote are evidence of nothing: they are kept as the transcript.
 """
 
+import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headway.adapters.model_prompts import INSTRUCTIONS, opening
+from headway.core.command_task import matches
 from headway.core.ports.agent import NoProposal, Proposal, Request, Usage
 from headway.core.ports.executor import Command, Executor, Limits, Outcome
 
@@ -49,7 +52,7 @@ class CommandAgent:
         with tempfile.TemporaryDirectory(prefix="headway-agent-") as name:
             folder = Path(name).resolve()
             prompt = f"{INSTRUCTIONS[request.purpose]}\n\n{_HOW}\n\n{opening(request)}\n"
-            _lay_out(folder, request.files, prompt)
+            _lay_out(folder, request, prompt)
             outcome = self._executor.run(self._command(folder, request, prompt))
             transcript = outcome.output.decode("utf-8", "replace")
             usage = _usage(prompt, outcome)
@@ -57,14 +60,17 @@ class CommandAgent:
             if fault is not None:
                 return replace(fault, usage=usage, transcript=transcript)
             changed, complaint = _changed(folder, request)
-            if complaint:
+            added, deleted = _added_and_gone(folder, request)
+            changed |= added
+            if complaint or _size(changed) > request.limits.output_bytes:
+                complaint = complaint or f"The proposal is over the {request.limits.output_bytes} bytes allowed."
                 return NoProposal("malformed", complaint, usage, transcript)
-            if not changed:
+            if not changed and not deleted:
                 what = (
                     "asked a question or did nothing" if outcome.exit == 0 else f"ended with exit code {outcome.exit}"
                 )
                 return NoProposal("declined", f"The agent {what}: no editable file was changed.", usage, transcript)
-            return Proposal(changed, _hypothesis(folder), "", usage, transcript)
+            return Proposal(changed, _hypothesis(folder), "", usage, transcript, deleted=deleted)
 
     def _command(self, folder: Path, request: Request, prompt: str) -> Command:
         return Command(
@@ -84,8 +90,14 @@ _HOW = (
 )
 
 
-def _lay_out(folder: Path, files: Mapping[str, str], prompt: str) -> None:
-    for name, content in files.items():
+def _lay_out(folder: Path, request: Request, prompt: str) -> None:
+    """The editable files as they are now, and beside them what a program may want to read and run."""
+    if request.beside is not None:
+        shutil.copytree(request.beside, folder, dirs_exist_ok=True)
+        for there in _files_of(folder):
+            if _may_edit(request, there):
+                (folder / there).unlink()
+    for name, content in request.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
@@ -110,6 +122,8 @@ def _changed(folder: Path, request: Request) -> tuple[dict[str, str], str]:
     size = 0
     for name, before in request.files.items():
         path = folder / name
+        if request.editable and not path.exists() and not path.is_symlink():
+            continue  # taken away, which where many files are editable is a change like any other
         # a link would let the proposal hold whatever the link points to outside the folder
         if path.is_symlink() or not path.is_file() or not path.resolve().is_relative_to(folder):
             return {}, f"The agent removed {name} or put something else in its place."
@@ -123,6 +137,37 @@ def _changed(folder: Path, request: Request) -> tuple[dict[str, str], str]:
         if after != before:
             changed[name] = after
     return changed, ""
+
+
+def _added_and_gone(folder: Path, request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Where a task lets files come and go: new ones of its patterns that are text, and those that are gone."""
+    if not request.editable:
+        return {}, ()
+    added = {}
+    for path in _files_of(folder):
+        if path not in request.files and path not in (REQUEST_FILE, HYPOTHESIS_FILE) and _may_edit(request, path):
+            with contextlib.suppress(UnicodeDecodeError):
+                added[path] = (folder / path).read_bytes().decode("utf-8")
+    gone = tuple(name for name in request.files if not (folder / name).exists() and not (folder / name).is_symlink())
+    return added, gone
+
+
+def _files_of(folder: Path) -> list[str]:
+    """Plain files below a folder; links are followed nowhere."""
+    return [
+        (Path(place) / name).relative_to(folder).as_posix()
+        for place, _, names in os.walk(folder)
+        for name in names
+        if not (Path(place) / name).is_symlink()
+    ]
+
+
+def _may_edit(request: Request, path: str) -> bool:
+    return matches(path, request.editable) and not matches(path, request.frozen)
+
+
+def _size(files: Mapping[str, str]) -> int:
+    return sum(len(content.encode("utf-8", "replace")) for content in files.values())
 
 
 def _hypothesis(folder: Path) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from headway.adapters.model_prompts import INSTRUCTIONS, PROPOSE_SCHEMA, opening
+from headway.adapters.model_prompts import CANDIDATE_SCHEMA, INSTRUCTIONS, PROPOSE_SCHEMA, opening
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.ports.agent import Incident, NoProposal, Proposal, Request, Usage
 
@@ -77,6 +77,7 @@ class ModelAgent:
         self._policy = policy
         self._sleep = sleep
         self._loop = asyncio.new_event_loop()
+        self._desk = asyncio.Lock()
 
     def close(self) -> None:
         """Close the provider's connections, then the event loop they live on."""
@@ -117,13 +118,13 @@ class ModelAgent:
                 talk.messages.append(ModelRequest(parts=[UserPromptPart("Answer with the tool `propose`.")]))
                 talk.incidents.append(Incident("malformed_call", "words without a tool call"))
                 continue
-            answers, proposal = self._handle(talk, calls)
+            answers, proposal = await self._handle(talk, calls)
             if proposal is not None:
                 return proposal
             talk.messages.append(ModelRequest(parts=answers))
         raise _Ended("malformed", f"No usable proposal in {self._policy.turns} turns.")
 
-    def _handle(self, talk: _Talk, calls: "list[ToolCallPart]") -> tuple[list[Any], Proposal | None]:
+    async def _handle(self, talk: _Talk, calls: "list[ToolCallPart]") -> tuple[list[Any], Proposal | None]:
         """Answer every call of one response (pairs of call and result stay whole); the first good proposal wins."""
         from pydantic_ai.messages import ToolReturnPart
 
@@ -136,7 +137,10 @@ class ModelAgent:
                 talk.incidents.append(Incident("malformed_call", fault))
                 text = f"That call cannot be used: {fault}. Call `propose` again."
             elif talk.request.desk is not None and call.tool_name in talk.request.desk.questions():
-                text = talk.request.desk.ask(call.tool_name, _subject_in(call))
+                async with self._desk:  # an answer may take a worker's job: other conversations go on meanwhile
+                    text = await asyncio.to_thread(
+                        talk.request.desk.ask, call.tool_name, _subject_in(call, talk.request)
+                    )
             else:
                 talk.incidents.append(Incident("unknown_tool", call.tool_name[:80]))
                 text = f"There is no tool {call.tool_name!r}."
@@ -266,7 +270,8 @@ def _tools(request: Request) -> Any:
     tools = [ToolDefinition(name="propose", description="End your turn.", parameters_json_schema=PROPOSE_SCHEMA)]
     subject = {"type": "object", "properties": {"subject": {"type": "string"}}, "required": ["subject"]}
     for name, what in sorted(request.desk.questions().items()) if request.desk else []:
-        tools.append(ToolDefinition(name=name, description=what, parameters_json_schema=subject))
+        schema = CANDIDATE_SCHEMA if name == "evaluate" else subject
+        tools.append(ToolDefinition(name=name, description=what, parameters_json_schema=schema))
     return ModelRequestParameters(function_tools=tools, allow_text_output=True)
 
 
@@ -277,15 +282,20 @@ def _proposal_in(call: "ToolCallPart", request: Request) -> tuple[Proposal | Non
         files = {str(file["path"]): str(file["content"]) for file in arguments["files"]}
     except (ValueError, KeyError, TypeError, AssertionError) as fault:
         return None, f"its arguments are not of the schema ({type(fault).__name__})"
-    if not files:
+    deleted = tuple(str(path) for path in arguments.get("deleted") or ())
+    if not files and not deleted:
         return None, "it changes no file"
     size = sum(len(content.encode("utf-8", "replace")) for content in files.values())
     if size > request.limits.output_bytes:
         return None, f"it holds {size} bytes, more than the {request.limits.output_bytes} allowed"
-    return Proposal(files, str(arguments.get("hypothesis", "")), str(arguments.get("parent", ""))), ""
+    words = str(arguments.get("hypothesis", "")), str(arguments.get("parent", ""))
+    return Proposal(files, *words, deleted=deleted if request.editable else ()), ""
 
 
-def _subject_in(call: "ToolCallPart") -> str:
+def _subject_in(call: "ToolCallPart", request: Request) -> str:
+    if call.tool_name == "evaluate":
+        proposal, _ = _proposal_in(call, request)
+        return json.dumps(dict(proposal.files)) if proposal is not None else ""
     try:
         return str(call.args_as_dict().get("subject", ""))
     except (ValueError, AssertionError):

@@ -25,6 +25,7 @@ PROPOSE_SCHEMA: dict[str, Any] = {
     "properties": {
         "hypothesis": {"type": "string", "description": "One sentence: what you expect to happen, and why."},
         "parent": {"type": "string", "description": "The id of the attempt or resolution that this one builds on."},
+        "deleted": {"type": "array", "items": {"type": "string"}, "description": "Paths of files to take away."},
         "files": {
             "type": "array",
             "items": {
@@ -38,10 +39,27 @@ PROPOSE_SCHEMA: dict[str, Any] = {
 }
 
 
+CANDIDATE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"files": PROPOSE_SCHEMA["properties"]["files"]},
+    "required": ["files"],
+}
+"""A candidate without its hypothesis, for the tool `evaluate`."""
+
+FILES_BYTES = 120_000
+"""Of editable files that are shown whole; the others are named, and the tool `file` shows one."""
+
+
 def opening(request: Request) -> str:
     """The first message: the context (its stable part first), the files, then what changes most: the refusals."""
     parts = [request.context]
+    room = FILES_BYTES if request.editable else None
     for path, content in request.files.items():
+        size = len(content.encode("utf-8", "replace"))
+        if room is not None and size > room:
+            parts.append(f"<file path={path!r} bytes={size}: not shown here; ask for it/>")
+            continue
+        room = None if room is None else room - size
         parts.append(f"<file path={path!r}>\n{content}\n</file>")
     if request.refusals:
         parts.append("Refused so far, newest last:\n" + "\n".join(f"- {refusal}" for refusal in request.refusals))

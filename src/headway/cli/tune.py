@@ -68,6 +68,10 @@ def run(
     context_budget: Annotated[int, typer.Option(help="Tokens a context may have; at least 8000.")] = 32_000,
     alpha: Annotated[float, typer.Option(min=1e-9, max=0.5, help="Chance of any false promotion in all.")] = 0.03,
     min_gain: Annotated[float, typer.Option(min=0.001, help="Smallest gain the promotion test must find.")] = 0.02,
+    prior: Annotated[
+        list[str] | None, typer.Option(help="An earlier campaign on this task, offered as evidence. May be repeated.")
+    ] = None,
+    no_prior: Annotated[bool, typer.Option("--no-prior", help="Do not look for earlier campaigns here.")] = False,
     folder: Annotated[Path | None, typer.Option("--dir", help="The campaign's folder.")] = None,
     state: StateOption = None,
     detach: Detach = False,
@@ -76,7 +80,19 @@ def run(
     """Start a campaign and run it until its goal is reached or a budget is spent."""
     chosen = AgentOptions(agent, script, model, base_url, command, tuple(agent_env or ()), agent_seconds, at_once)
     options = wiring.RunOptions(
-        chosen, attempts, calls, seconds, tokens, money, stall, seed, context_budget, alpha, min_gain
+        chosen,
+        attempts,
+        calls,
+        seconds,
+        tokens,
+        money,
+        stall,
+        seed,
+        context_budget,
+        alpha,
+        min_gain,
+        tuple(prior or ()),
+        not no_prior,
     )
     place = wiring.begin(task, options, folder, state)
     _drive(place, as_json, detach)
@@ -150,9 +166,14 @@ def context(
     campaign: Campaign = None,
     attempt: Annotated[int | None, typer.Option(min=1, help="The attempt; else the newest.")] = None,
     state: StateOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Print what the agent saw before an attempt, byte for byte."""
-    typer.echo(wiring.context_of(wiring.find_campaign(campaign, state), attempt), nl=False)
+    seen = wiring.context_of(wiring.find_campaign(campaign, state), attempt)
+    if as_json:
+        _print_json("headway.tune-context/1", seen)
+    else:
+        typer.echo(seen["text"], nl=False)
 
 
 @app.command()

@@ -110,6 +110,7 @@ class BaselineMeasured:
     """Standard deviation of the log ratio of one A-B-B-A block, pooled over the timed cases."""
     timed_cases: int
     estimate: bool
+    profile: BlobId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,42 @@ class DeskAsked:
     question: str
     subject: str
     answer: BlobId
+
+
+@dataclass(frozen=True, slots=True)
+class NoteKept:
+    """Words that an agent wants to find again. They are shown as its words, and are evidence of nothing."""
+
+    TYPE: ClassVar[str] = "tune.note.v1"
+    call: int
+    note: BlobId
+
+
+@dataclass(frozen=True, slots=True)
+class TriedOut:
+    """While it thought, the agent had a candidate looked at roughly. It is no attempt and has no rank."""
+
+    TYPE: ClassVar[str] = "tune.tried.v1"
+    call: int
+    source: BlobId
+    key: EffectKey | None
+    """Of the worker's job; None where a gate before it refused."""
+    outcome: Literal["measured", "refused", "could_not_run"]
+    reason: Reason | None
+    ratio: float | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PriorOffered:
+    """What came of an earlier campaign on the same task, as evidence. Nothing of it is adopted: it was measured then,
+    perhaps on another machine, and whoever proposes it again goes through every gate again."""
+
+    TYPE: ClassVar[str] = "tune.prior.v1"
+    campaign: str
+    outcomes: BlobId
+    best: BlobId | None
+    """The source of its incumbent; None if it had none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +386,9 @@ TuneEvent = (
     | ContextShown
     | Proposed
     | DeskAsked
+    | NoteKept
+    | TriedOut
+    | PriorOffered
     | AgentTrouble
     | NothingProposed
     | AttemptAdmitted

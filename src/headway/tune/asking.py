@@ -20,7 +20,7 @@ from headway.core.ports.blobs import BlobStore
 from headway.core.task import Task
 from headway.tune.candidate import Candidate, candidate_of
 from headway.tune.context import RENDERER, Renderer
-from headway.tune.desk import LedgerDesk
+from headway.tune.desk import LedgerDesk, TryOut
 from headway.tune.evidence import Stopwatch, text_of
 from headway.tune.ledger import failed, outcome_text
 from headway.tune.sameness import digest_of, nearest, normal_digest, same_words, words
@@ -43,6 +43,7 @@ class Asking:
     blobs: BlobStore
     renderer: Renderer
     stopwatch: Stopwatch
+    try_out: TryOut
     known_words: dict[str, frozenset[str]] = field(default_factory=dict)
     """A cache: the words of each idea."""
 
@@ -66,7 +67,7 @@ class Asking:
 
     def _effect(self, campaign: Campaign, intent: IntentNamed) -> Facts:
         call = int(intent.args["call"])
-        desk = LedgerDesk(campaign, call, self.renderer.texts, self.blobs)
+        desk = LedgerDesk(campaign, call, self.renderer.texts, self.blobs, self.task, self.try_out)
         answer = self.agent.propose(self.request(campaign, intent, desk))
         troubles = [AgentTrouble(call, i.kind, self._put(i.detail), i.waited_seconds) for i in answer.incidents]
         origin = answer.origin if isinstance(answer, Proposal) else 0

@@ -20,6 +20,7 @@ from headway.core.events_tune import (
     CampaignPaused,
     CampaignSet,
     GoalPinned,
+    PriorOffered,
 )
 from headway.core.inbox import Entry, taken_mark, untaken
 from headway.core.journey import Decide, Journey, Stage, drive, fold
@@ -38,8 +39,10 @@ from headway.tune.evidence import Stopwatch, text_of
 from headway.tune.fold import apply
 from headway.tune.foresight import Foresight
 from headway.tune.goal import goal_block
+from headway.tune.prior import Prior
 from headway.tune.sameness import digest_of
 from headway.tune.state import Campaign, Ranked
+from headway.tune.try_outs import TryOuts
 
 DEFAULT_ALPHA = 0.03
 """Chance of any false promotion in a campaign; below 0.05 with room for the luck of a simulation."""
@@ -97,8 +100,13 @@ def check_start(task: Task, start: Start) -> None:
     Renderer(task, goal_block(task), lambda _: "", start.context_budget)
 
 
-def open_campaign(log: EventLog, blobs: BlobStore, campaign_id: str, task: Task, start: Start) -> None:
-    """Pin the goal and the rules: the first append of the stream. Raises StaleWrite if the campaign exists."""
+def open_campaign(
+    log: EventLog, blobs: BlobStore, campaign_id: str, task: Task, start: Start, priors: tuple[Prior, ...] = ()
+) -> None:
+    """Pin the goal, the rules and what is known of earlier campaigns: the first append of the stream.
+
+    Raises StaleWrite if the campaign exists.
+    """
     goal = goal_block(task)
     settings = CampaignSet(
         task.id,
@@ -114,7 +122,11 @@ def open_campaign(log: EventLog, blobs: BlobStore, campaign_id: str, task: Task,
         start.agent_args,
         task.hopeless,
     )
-    log.append(one(home_of(campaign_id), 0, GoalPinned(blobs.put(goal), digest_of(goal)), settings, start.budget))
+    offered = [
+        PriorOffered(p.campaign, blobs.put(p.outcomes), None if p.best is None else blobs.put(p.best)) for p in priors
+    ]
+    pinned = GoalPinned(blobs.put(goal), digest_of(goal))
+    log.append(one(home_of(campaign_id), 0, pinned, settings, start.budget, *offered))
 
 
 @dataclass(frozen=True)
@@ -148,7 +160,9 @@ class Loop:
         goal = text_of(self.blobs, pinned.goal)
         renderer = Renderer(self.task, goal, CachedTexts(self.blobs), settings.context_budget)
         attempts = Attempts(home, self.task, self.worker, self.blobs, stopwatch, fingerprint)
-        asking = Asking(home, self.task, self.agent, self.blobs, renderer, stopwatch)
+        asking = Asking(
+            home, self.task, self.agent, self.blobs, renderer, stopwatch, TryOuts(attempts, renderer.texts).try_out
+        )
         foresight = Foresight(asking, attempts, self.at_once)
         attempts = replace(attempts, ahead=foresight.jobs)
         evaluate, ask = attempts.evaluate(), asking.ask()

@@ -1,12 +1,14 @@
 """What the agent sees: a projection of the campaign under a token budget. Pure, given the texts of blobs.
 
-Order: goal (verbatim), where we stand, incumbent, ledger (groups, then strategies in full), the newest turns whole.
+Order: goal (verbatim), earlier campaigns, ledger (groups, then strategies in full), the newest turns whole, notes,
+incumbent, where we stand. What changes most stands last, so that a provider's cache finds what it saw before.
 Nothing is ever lost from sight: what has no room in full is in a listed group, and `recall` resolves both. What was
 folded stays folded (`full_from`, `group_size` and `tail_from` never fall), so compaction cannot loop.
 """
 
 import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headway.core.errors import HeadwayError
@@ -28,8 +30,13 @@ from headway.tune.ledger import (
 from headway.tune.sameness import digest_of
 from headway.tune.state import Aside, Attempt, Campaign, Ranked, Strategy
 
-RENDERER = 1
+RENDERER = 2
 """Raised whenever the same state would be rendered in other words."""
+ORDERS: Mapping[int, tuple[str, ...]] = {
+    1: ("goal", "standing", "incumbent", "ledger", "turns", "ask"),
+    2: ("goal", "prior", "ledger", "turns", "notes", "incumbent", "standing", "ask"),
+}
+"""The parts that each renderer shows, in order; older ones are kept, so that old logs can be replayed."""
 DEFAULT_BUDGET = 32_000
 FLOOR_BUDGET = 8_000
 BYTES_PER_TOKEN = 3
@@ -47,6 +54,11 @@ SQUEEZE = 0.75
 TURN_SHARE = 0.10
 """Of the budget that one turn's change may take; the rest of it is left to `recall`."""
 MOST_TURNS = 64
+ASK = "\n## Now\nPropose one candidate ({file}) with its hypothesis in one sentence.\n"
+MOST_NOTES = 12
+NOTE_CHARACTERS = 300
+PRIOR_SHARE = 0.06
+"""Of the budget that one earlier campaign may take."""
 RECENT = 500
 """Attempts among which gains to combine are looked for."""
 
@@ -94,21 +106,27 @@ class Renderer:
                 "Shorten the task's goal or raise --context-budget.",
             )
 
-    def render(self, state: Campaign) -> Shown:
+    def render(self, state: Campaign, version: int = RENDERER) -> Shown:
         """The context of the next agent call. Raises AssertionError if its own check finds anything missing."""
         budget = max(int(self.budget * SQUEEZE**state.squeezes), FLOOR_BUDGET)
         room = budget * BYTES_PER_TOKEN
-        head = self.goal + "\n" + self._standing(state)
-        incumbent = self._incumbent(state, int(room * SHARES["incumbent"]))
-        ask = f"\n## Now\nPropose one candidate ({self.task.candidate_file}) with its hypothesis in one sentence.\n"
-        free = room - sum(map(_bytes, (head, incumbent, ask))) - int(room * (SHARES["groups"] + SHARES["turns"]))
+        parts = {
+            "goal": self.goal + "\n",
+            "prior": self._prior(state, int(room * PRIOR_SHARE)),
+            "notes": self._notes(state),
+            "standing": ("\n" if version > 1 else "") + self._standing(state),
+            "incumbent": self._incumbent(state, int(room * SHARES["incumbent"]), version),
+            "ask": ASK.format(file=self.task.candidate_file),
+        }
+        order = ORDERS[version]
+        fixed = sum(_bytes(text) for name, text in parts.items() if name in order)
+        free = room - fixed - int(room * (SHARES["groups"] + SHARES["turns"]))
         full, full_from = self._full_entries(state, free)
         lines, size = self._group_lines(state, full_from, int(room * SHARES["groups"]))
-        ledger = "\n".join(["", "## Ledger of strategies", *lines, *full]) + "\n"
-        left = room - sum(map(_bytes, (head, incumbent, ledger, ask)))
-        tail, tail_from = self._tail(state, left)
-        text = head + incumbent + ledger + tail + ask
-        shown = Shown(text, count_tokens(text), budget, full_from, size, tail_from, ledger)
+        parts["ledger"] = "\n".join(["", "## Ledger of strategies", *lines, *full]) + "\n"
+        parts["turns"], tail_from = self._tail(state, room - fixed - _bytes(parts["ledger"]))
+        text = "".join(parts[name] for name in order)
+        shown = Shown(text, count_tokens(text), budget, full_from, size, tail_from, parts["ledger"])
         problems = check(shown, state, self.goal)
         if problems:
             raise AssertionError("the context lost something: " + "; ".join(problems))
@@ -132,12 +150,29 @@ class Renderer:
             lines += untried(state, self.task)
         return "\n".join(lines) + "\n"
 
-    def _incumbent(self, state: Campaign, room: int) -> str:
+    def _prior(self, state: Campaign, room: int) -> str:
+        if not state.prior:
+            return ""
+        lines = ["", "## Earlier campaigns on this task (evidence; what is proposed again is tried again)"]
+        for number, one in enumerate(state.prior, 1):
+            recall = f"; recall P{number} for its best source" if one.best is not None else ""
+            lines.append(f"P{number}: {one.campaign}{recall}")
+            lines.append(_cut_bytes(self.texts(one.outcomes), room))
+        return "\n".join(lines) + "\n"
+
+    def _notes(self, state: Campaign) -> str:
+        if not state.notes:
+            return ""
+        notes = [f"call {one.call}: {cut(self.texts(one.note), NOTE_CHARACTERS)}" for one in state.notes[-MOST_NOTES:]]
+        return "\n".join(["", "## Notes of agents (their words, no evidence)", *notes]) + "\n"
+
+    def _incumbent(self, state: Campaign, room: int, version: int) -> str:
         best = state.incumbent
         name, source = (f"A{best.id}", self.texts(best.source)) if best else ("the baseline", self.task.baseline)
-        profile = ""
-        if best is not None and isinstance(best.outcome, Ranked) and best.outcome.profile is not None:
-            profile = "Profile: " + _cut_bytes(self.texts(best.outcome.profile), room // 4) + "\n"
+        stored = best.outcome.profile if best is not None and isinstance(best.outcome, Ranked) else None
+        if best is None and version > 1 and state.baseline is not None:
+            stored = state.baseline.profile
+        profile = "" if stored is None else "Profile: " + _cut_bytes(self.texts(stored), room // 4) + "\n"
         pointer = f"recall {name}" if best else "it is the task's baseline"
         body = _cut_bytes(source, room - _bytes(profile) - 120, f"… (cut; {pointer} for the whole)")
         return f"\n## Source of the incumbent ({name})\n{body.rstrip()}\n{profile}"

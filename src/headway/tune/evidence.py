@@ -182,7 +182,8 @@ def baseline_facts(task: Task, result: WorkerResult, blobs: BlobStore) -> Baseli
         noise = noise_of(result.samples)
     except BadSamples as bad:
         return CampaignEnded("task_refused", "", Reason.NOT_FINITE, blobs.put(f"The metric is no number: {bad}."))
-    return BaselineMeasured(noise, len(result.samples), result.estimate)
+    profile = blobs.put(result.profile) if result.profile else None
+    return BaselineMeasured(noise, len(result.samples), result.estimate, profile)
 
 
 def refuses_task(result: WorkerResult) -> bool:

@@ -23,10 +23,13 @@ from headway.core.events_tune import (
     DeskAsked,
     GoalPinned,
     JobDone,
+    NoteKept,
     NothingProposed,
+    PriorOffered,
     PromotionDecided,
     Proposed,
     SubmissionTaken,
+    TriedOut,
 )
 from headway.tune.state import (
     BASELINE,
@@ -149,6 +152,22 @@ def _(event: Proposed, state: Campaign) -> Campaign:
 @_on.register
 def _(_: DeskAsked, state: Campaign) -> Campaign:
     return changed(state, spent=changed(state.spent, calls=state.spent.calls + 1))
+
+
+@_on.register
+def _(event: NoteKept, state: Campaign) -> Campaign:
+    return changed(state, notes=(*state.notes, event), spent=changed(state.spent, calls=state.spent.calls + 1))
+
+
+@_on.register
+def _(event: TriedOut, state: Campaign) -> Campaign:
+    spent = changed(state.spent, calls=state.spent.calls + 1, seconds=state.spent.seconds + event.seconds)
+    return changed(state, spent=spent)
+
+
+@_on.register
+def _(event: PriorOffered, state: Campaign) -> Campaign:
+    return changed(state, prior=(*state.prior, event))
 
 
 @_on.register

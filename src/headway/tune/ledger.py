@@ -175,6 +175,8 @@ def range_of(state: Campaign, name: str) -> range | None:
 
 def recall(state: Campaign, wanted: str, texts: Texts) -> str:
     """What `S12`, `S1-S50` or `A7` stands for, in full. Raises HeadwayError for an id the campaign does not have."""
+    if (earlier := prior_text(state, wanted, texts)) is not None:
+        return earlier
     if (numbers := range_of(state, wanted)) is not None:
         return "\n".join(entry(state, state.strategies[number - 1], texts) for number in numbers)
     if match := re.fullmatch(r"A(\d+)", wanted):
@@ -186,6 +188,26 @@ def recall(state: Campaign, wanted: str, texts: Texts) -> str:
         f"The campaign has no entry {wanted!r}.",
         f"Its strategies are S1 to S{len(state.strategies)}, its attempts A1 to A{len(state.attempts)}.",
     )
+
+
+def strategy_line(state: Campaign, strategy: Strategy, texts: Texts) -> str:
+    """A strategy in one line: its hypothesis, and its newest outcome."""
+    newest = list(attempts_of(state, strategy))[-1]
+    return f"S{strategy.id}: {cut(texts(strategy.hypothesis), HYPOTHESIS_CHARACTERS)}; {outcome_text(newest)}"
+
+
+def prior_text(state: Campaign, wanted: str, texts: Texts) -> str | None:
+    """`P1`: an earlier campaign with the source of its best candidate; None for any other name."""
+    match = re.fullmatch(r"P(\d+)", wanted)
+    if match is None or not 1 <= int(match[1]) <= len(state.prior):
+        return None
+    one = state.prior[int(match[1]) - 1]
+    source = (
+        ""
+        if one.best is None
+        else "\nsource of its best candidate, which is none of this campaign's:\n" + texts(one.best)
+    )
+    return f"{one.campaign}\n{texts(one.outcomes)}{source}"
 
 
 def attempt_text(attempt: Attempt, texts: Texts) -> str:

@@ -14,7 +14,7 @@ from headway.core.ports.blobs import BlobMissing, BlobStore
 from headway.core.ports.log import EventLog
 from headway.core.task import Task
 from headway.tune.campaign import CachedTexts
-from headway.tune.context import RENDERER, Renderer
+from headway.tune.context import ORDERS, RENDERER, Renderer
 from headway.tune.evidence import text_of
 from headway.tune.fold import apply
 from headway.tune.state import Campaign
@@ -46,7 +46,8 @@ def replay(
         if isinstance(event, ContextShown):
             renderer = renderer or _renderer(state, task, texts, blobs, context_budget)
             seen = state if context_budget is None else _with_cut(state, own_cut)
-            shown = renderer.render(seen)
+            version = event.renderer if context_budget is None and event.renderer in ORDERS else RENDERER
+            shown = renderer.render(seen, version)
             own_cut = (shown.full_from, shown.group_size, shown.tail_from)
             whole = len(state.strategies) - shown.full_from + 1
             why = "" if context_budget is not None else _difference(event, shown.text, blobs)
@@ -74,7 +75,7 @@ def _difference(event: ContextShown, today: str, blobs: BlobStore) -> str:
         return "the stored context is gone (collected or redacted)"
     if stored == today:
         return ""
-    if event.renderer != RENDERER:
+    if event.renderer not in ORDERS:
         return f"it was made by renderer {event.renderer}, this is renderer {RENDERER}"
     for number, (old, new) in enumerate(zip(stored.splitlines(), today.splitlines(), strict=False), 1):
         if old != new:

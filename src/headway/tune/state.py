@@ -14,7 +14,9 @@ from headway.core.events_tune import (
     GoalPinned,
     JobDone,
     JobMode,
+    NoteKept,
     Phase,
+    PriorOffered,
     PromotionDecided,
 )
 from headway.core.names import BlobId, Digest
@@ -170,6 +172,9 @@ class Campaign:
     """Those that have ended, in order: attempt n stands at n - 1."""
     strategies: tuple[Strategy, ...] = ()
     asides: tuple[Aside, ...] = ()
+    notes: tuple[NoteKept, ...] = ()
+    prior: tuple[PriorOffered, ...] = ()
+    """Earlier campaigns on the same task, as they were offered when this one began."""
     promotions: tuple[int, ...] = ()
     """The incumbents there have been, as attempt numbers, newest last."""
     tests: int = 0

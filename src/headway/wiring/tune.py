@@ -32,6 +32,7 @@ from headway.tune.evidence import machine_refusal, text_of
 from headway.tune.scoreboard import scoreboard
 from headway.tune.state import Attempt, Campaign, Refusal
 from headway.wiring.agents import AgentOptions, Records, agent_args, at_once_of, check_agent, opened_agent
+from headway.wiring.prior_runs import Earlier, priors
 from headway.wiring.state import State, open_state
 from headway.wiring.workers import worker_for
 
@@ -64,6 +65,10 @@ class RunOptions:
     context_budget: int = DEFAULT_BUDGET
     alpha: float = campaigns.DEFAULT_ALPHA
     min_gain: float = campaigns.DEFAULT_MIN_GAIN
+    prior: tuple[str, ...] = ()
+    """Earlier campaigns to offer as evidence, by folder or id."""
+    look_for_prior: bool = True
+    """Also offer what lies beside the new campaign."""
 
 
 def find_task(name: str) -> Task:
@@ -92,6 +97,9 @@ def begin(task_name: str, options: RunOptions, folder: Path | None, state: Path 
     task = find_task(task_name)
     args = agent_args(options.agent)
     check_agent(task, options.agent.agent, args)
+    named = [Earlier(p.state, p.id) for p in (find_campaign(name, state) for name in options.prior)]
+    found = earlier_here(state) if options.look_for_prior else []
+    evidence = priors(task, named, [one for one in found if one not in named])
     place = new_place(task.id, folder, state)
     start = campaigns.Start(
         options.agent.agent,
@@ -106,8 +114,17 @@ def begin(task_name: str, options: RunOptions, folder: Path | None, state: Path 
     )
     campaigns.check_start(task, start)
     with open_state(place.state) as opened, opened.lock():
-        campaigns.open_campaign(opened.log, opened.blobs, place.id, task, start)
+        campaigns.open_campaign(opened.log, opened.blobs, place.id, task, start, evidence)
     return place
+
+
+def earlier_here(state: Path | None) -> list[Earlier]:
+    """Campaigns in the named state, else in the folder where campaigns go that nobody gave a place; oldest first."""
+    named = named_state(state, os.environ)
+    if named is not None:
+        return [Earlier(named, one) for one in campaigns_in(named)]
+    places = sorted((Path.cwd() / CAMPAIGNS).glob("*/.headway"), key=lambda path: path.stat().st_mtime)
+    return [Earlier(place, one) for place in places for one in campaigns_in(place)]
 
 
 def budget_of(options: RunOptions, task: Task) -> BudgetSet:
@@ -165,6 +182,8 @@ def find_campaign(name: str | None, state: Path | None) -> Place:
 
 def _in_state(state: Path, name: str | None) -> Place:
     known = campaigns_in(state)
+    if name is not None and name not in known:
+        name = _of_folder(state, known, Path(name)) or name
     if not known or (name is not None and name not in known):
         has = ", ".join(known) or "none"
         raise HeadwayError(f"The state folder {state} has no campaign {name or 'at all'!r}; it has {has}.")
@@ -174,6 +193,13 @@ def _in_state(state: Path, name: str | None) -> Place:
     with open_state(state, read_only=True) as opened:
         folder = Path(campaigns.settings_of(opened.log, campaign_id)[1].folder)
     return Place(folder, state, campaign_id)
+
+
+def _of_folder(state: Path, known: list[str], folder: Path) -> str | None:
+    """The newest campaign of a state that was begun for this folder."""
+    with open_state(state, read_only=True) as opened:
+        folders = {one: campaigns.settings_of(opened.log, one)[1].folder for one in known}
+    return next((one for one in reversed(known) if folders[one] == str(folder.absolute())), None)
 
 
 def drive(place: Place, watch: Callable[[Campaign], None], lent: Worker | None = None) -> Campaign:
@@ -267,19 +293,22 @@ def tell(place: Place, verb: Literal["stop", "pause"]) -> str:
     return f"No process was driving {place.id}; it is {'stopped' if verb == 'stop' else 'paused'} now."
 
 
-def context_of(place: Place, attempt: int | None) -> str:
-    """The context that an attempt was proposed from, as it was stored."""
+def context_of(place: Place, attempt: int | None) -> dict[str, Any]:
+    """The context that an attempt was proposed from, as it was stored, and how it was cut."""
     with open_state(place.state, read_only=True) as opened:
         state = campaigns.read(opened.log, place.id)
         shown = {}
         for event in decoded(opened.log.read(campaigns.home_of(place.id))):
             if isinstance(event, ContextShown):
-                shown[event.call] = event.context
+                shown[event.call] = event
+        number = attempt or state.spent.attempts
         try:
-            call = state.attempt(attempt or state.spent.attempts).call
+            seen = shown[state.attempt(number).call]
         except KeyError:
             raise HeadwayError(f"The campaign {place.id} has no attempt {attempt or 1}.") from None
-        return text_of(opened.blobs, shown[call])
+        text = text_of(opened.blobs, seen.context)
+    facts = {name: getattr(seen, name) for name in ("call", "renderer", "tokens", "budget", "goal", "full_from")}
+    return {"campaign": place.id, "attempt": number, **facts, "text": text}
 
 
 @dataclass(frozen=True)
