@@ -32,6 +32,16 @@ def check_gates(lower_bound: float | None, raw_gates: bool, a_log: object, dt_bi
         raise ValueError("a_log and dt_bias belong to raw_gates=True")
 
 
+def check_state(
+    initial_state: torch.Tensor | None, count: int, heads: int, device: torch.device
+) -> torch.Tensor | None:
+    """The initial state, contiguous, if there is one; TypeError or ValueError if it is no such state."""
+    if initial_state is None:
+        return None
+    check_tensor("initial_state", initial_state, (count, heads, HEAD_DIM, HEAD_DIM), (torch.float32,), device)
+    return initial_state.contiguous()
+
+
 def check_size(sequences: Sequences, rows: int, heads: int) -> None:
     """ValueError where 32-bit indices would not reach all of the workspace or the inputs."""
     if max(sequences.chunks * heads * TILE_ROWS, rows * heads) >= 2**31:

@@ -108,6 +108,11 @@ class Call:
         return self.beta if self.sequences.seq_table is None else self.sequences.seq_table
 
     @property
+    def first_state(self) -> torch.Tensor:
+        """The initial state, or where there is none any tensor of its type."""
+        return self.state if self.initial_state is None else self.initial_state
+
+    @property
     def unbounded(self) -> bool:
         """Gates may leave the range of the fast form."""
         return self.lower_bound is None or self.lower_bound < GATE_WINDOW

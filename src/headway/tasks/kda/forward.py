@@ -11,7 +11,7 @@ the difference to its value:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Literal
 
@@ -19,7 +19,7 @@ import torch
 
 from headway.tasks.gluon import why_no_gluon
 
-from .arguments import check_gates, check_inputs, check_size, check_tensor, gate_parameters, sequence_bounds
+from .arguments import check_gates, check_inputs, check_size, check_state, gate_parameters, sequence_bounds
 from .call import GATE_WINDOW, HEAD_DIM, Call, equal_sequences, packed_sequences
 from .launch import run_gluon, run_triton
 
@@ -65,49 +65,25 @@ def kda_forward(
     check_inputs(q, k, v, g, beta)
     check_gates(lower_bound, raw_gates, a_log, dt_bias)
     batch, tokens, heads, _ = q.shape
-    device = q.device
-    rate, bias = gate_parameters(a_log, dt_bias, heads, device) if raw_gates else (beta, beta)  # unread otherwise
+    rate, bias = gate_parameters(a_log, dt_bias, heads, q.device) if raw_gates else (beta, beta)  # unread otherwise
     if cu_seqlens is None:
         sequences = equal_sequences(batch, tokens)
     else:
-        sequences = packed_sequences(sequence_bounds(cu_seqlens, batch, tokens), device)
-    state_shape = (sequences.count, heads, HEAD_DIM, HEAD_DIM)
-    if initial_state is not None:
-        check_tensor("initial_state", initial_state, state_shape, (torch.float32,), device)
-        initial_state = initial_state.contiguous()
+        sequences = packed_sequences(sequence_bounds(cu_seqlens, batch, tokens), q.device)
     check_size(sequences, batch * tokens, heads)
-
-    chosen, why = choose_kernels(device, [x.dtype for x in (q, k, v, g)], lower_bound, raw_gates)
-    if kernels == "gluon" and chosen != "gluon":
-        raise ValueError(f"the Gluon kernels cannot serve this call: {why}")
-    if kernels not in ("auto", "gluon", "triton"):
-        raise ValueError(f"kernels must be 'auto', 'gluon' or 'triton', not {kernels!r}")
+    initial_state = check_state(initial_state, sequences.count, heads, q.device)
+    run = _runner(kernels, *choose_kernels(q.device, [x.dtype for x in (q, k, v, g)], lower_bound, raw_gates))
     o = torch.empty_like(v, memory_format=torch.contiguous_format)
-    state = torch.empty(state_shape, dtype=torch.float32, device=device)
+    state = torch.empty((sequences.count, heads, HEAD_DIM, HEAD_DIM), dtype=torch.float32, device=q.device)
     if sequences.chunks * heads == 0:
-        if initial_state is None:
-            return o, state.zero_()
-        return o, state.copy_(initial_state)
+        return o, state.zero_() if initial_state is None else state.copy_(initial_state)
     call = Call(
-        _aligned(q),
-        _aligned(k),
-        _aligned(v),
-        _aligned(g),
-        _aligned(beta),
-        o,
-        initial_state,
-        state,
-        rate,
-        bias,
-        sequences,
-        scale=HEAD_DIM**-0.5 if scale is None else float(scale),
-        lower_bound=lower_bound,
-        normalize=normalize,
-        raw_gates=raw_gates,
-        beta_logit=beta_logit,
-    )
-    run = run_gluon if chosen == "gluon" and kernels != "triton" else run_triton
-    with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+        _aligned(q), _aligned(k), _aligned(v), _aligned(g), _aligned(beta),
+        o, initial_state, state, rate, bias, sequences,
+        scale=HEAD_DIM**-0.5 if scale is None else float(scale), lower_bound=lower_bound,
+        normalize=normalize, raw_gates=raw_gates, beta_logit=beta_logit,
+    )  # fmt: skip
+    with torch.cuda.device(q.device) if q.device.type == "cuda" else nullcontext():
         run(call)
     return o, state
 
@@ -127,6 +103,15 @@ def choose_kernels(
     if raw_gates and lower_bound is None:
         return "triton", "softplus gates"
     return "gluon", "Hopper and bfloat16"
+
+
+def _runner(asked: str, chosen: Kernels, why: str) -> Callable[[Call], None]:
+    """What launches the kernels; ValueError where `asked` for cannot be had."""
+    if asked == "gluon" and chosen != "gluon":
+        raise ValueError(f"the Gluon kernels cannot serve this call: {why}")
+    if asked not in ("auto", "gluon", "triton"):
+        raise ValueError(f"kernels must be 'auto', 'gluon' or 'triton', not {asked!r}")
+    return run_gluon if chosen == "gluon" and asked != "triton" else run_triton
 
 
 def _aligned(x: torch.Tensor) -> torch.Tensor:

@@ -33,50 +33,20 @@ def run_gluon(call: Call) -> None:
     # Two programs fit on a multiprocessor; each walks through the work with the grid's stride.
     programs = min(call.work, 2 * multiprocessors(call.q.device))
     prep[(programs,)](
-        rows_of(call.q),
-        rows_of(call.k),
-        rows_of(call.g),
-        boxes(ws, 64, 64),
-        gamma,
-        call.beta,
-        call.rate,
-        call.bias,
-        call.chunk_table,
-        call.work,
-        call.heads,
-        call.tokens,
-        call.chunks_each,
-        call.scale,
-        call.bound,
-        VARLEN=call.packed,
-        TAIL=seqs.ragged,
-        NORMALIZE=call.normalize,
-        RAW=call.raw_gates,
-        BETA_LOGIT=call.beta_logit,
+        rows_of(call.q), rows_of(call.k), rows_of(call.g), boxes(ws, 64, 64), gamma,
+        call.beta, call.rate, call.bias, call.chunk_table,
+        call.work, call.heads, call.tokens, call.chunks_each, call.scale, call.bound,
+        VARLEN=call.packed, TAIL=seqs.ragged, NORMALIZE=call.normalize, RAW=call.raw_gates, BETA_LOGIT=call.beta_logit,
         num_warps=4,
-    )
+    )  # fmt: skip
     if call.unbounded:
         _prep_triton(call, ws, gamma, exact=True, repair=True)
     scan[(2, seqs.count * call.heads)](
-        boxes(ws, 256, 64),
-        boxes(ws, 128, 64),
-        boxes(ws, 64, 64),
-        rows_of(call.v),
-        boxes(gamma, 1, HEAD_DIM, vectors),
-        rows_of(call.o),
-        call.o,
-        call.state if call.initial_state is None else call.initial_state,
-        call.state,
-        call.seq_table,
-        call.heads,
-        call.tokens,
-        call.chunks_each,
-        VARLEN=call.packed,
-        TAIL=seqs.ragged,
-        HAS_STATE=call.initial_state is not None,
-        STAGES=3,
-        num_warps=4,
-    )
+        boxes(ws, 256, 64), boxes(ws, 128, 64), boxes(ws, 64, 64), rows_of(call.v),
+        boxes(gamma, 1, HEAD_DIM, vectors), rows_of(call.o), call.o, call.first_state, call.state, call.seq_table,
+        call.heads, call.tokens, call.chunks_each,
+        VARLEN=call.packed, TAIL=seqs.ragged, HAS_STATE=call.initial_state is not None, STAGES=3, num_warps=4,
+    )  # fmt: skip
 
 
 def _prep_triton(call: Call, ws: torch.Tensor, gamma: torch.Tensor, *, exact: bool, repair: bool) -> None:
@@ -141,7 +111,7 @@ def run_triton(call: Call) -> None:
         call.v,
         gamma,
         call.o,
-        call.state if call.initial_state is None else call.initial_state,
+        call.first_state,
         call.state,
         call.seq_table,
         call.heads,
