@@ -13,6 +13,8 @@ from headway.adapters.spool_worker import SpoolWorker  # noqa: E402
 from headway.core.ports.worker import WorkerJob  # noqa: E402
 from headway.worker.jobs import Job, read_job  # noqa: E402
 from headway.worker.judge import Judge  # noqa: E402
+from headway.worker.refusals import Refused  # noqa: E402
+from headway.worker.trips import _absent_imports  # noqa: E402
 from tests.worker.pretend_device import pretend  # noqa: E402
 
 INPUTS = """
@@ -179,3 +181,20 @@ def test_without_a_gpu_nothing_is_decided(task: Path, tmp_path: Path, monkeypatc
     finally:
         one.close()
     assert (result["outcome"], result["refusal"]["code"]) == ("could_not_run", "no_device")
+
+
+def test_no_stream_or_event_of_its_own_where_the_device_is_kept_idle_before_a_call(
+    judge: Judge, task: Path, tmp_path: Path
+) -> None:
+    """A call waits behind an idle device; on another stream its work would be done before its own event."""
+    strict = (task / "task.toml").read_text().replace(
+        'imports = ["torch"]', 'imports = ["torch"]\ntorch = ["empty_like", "cuda.Stream", "cuda.stream"]'
+    )  # fmt: skip
+    other = tmp_path / "strict"
+    other.mkdir()
+    for name in ("inputs.py", "reference.py", "baseline.py"):
+        (other / name).write_text((task / name).read_text())
+    (other / "task.toml").write_text(strict)
+    source = "import torch\n\nside = torch.cuda.Stream()\n\n\ndef entry(x, plus):\n    return torch.empty_like(x)\n"
+    with pytest.raises(Refused, match=r"torch\.cuda\.Stream is not on the task's list"):
+        _absent_imports(job(other, tmp_path / "spool", "streams", source).task, source)

@@ -120,17 +120,15 @@ class Judge:
             else:
                 self._all_ready(ready)
                 _say(f"{len(ready)} jobs compiled and checked in {time.monotonic() - start:.1f} s")
-            if len(ready) > 1:  # they import while this batch is measured, and leave the device alone
-                for way in ready[0].ways:
-                    self.reserve(len(jobs), way)
             try:
                 for one in ready:
                     done(one.job, one.finished())
             finally:
                 for one in ready:
                     one.close()
+        # only now: processes that start while others are measured slow their launches down
         for way in ready[0].ways:
-            self.reserve(ready[0].ways.count(way), way)
+            self.reserve(max(len(jobs) if len(jobs) > 1 else 0, ready[0].ways.count(way)), way)
 
     def _all_ready(self, ready: list["Underway"]) -> None:
         """In threads that last as long as the judge: a runner ends with the thread that started it."""

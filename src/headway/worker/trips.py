@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 POOL_LEAST = 64 << 20
 WARM_CALLS = 3
+STREAMS = frozenset({"cuda.current_stream", "cuda.Stream", "cuda.stream", "cuda.Event"})
 OWN_SHARE = 0.5
 """Of a job's time; a candidate that used less of it on a core has not made the job late."""
 
@@ -225,12 +226,23 @@ def _sample(timed: Timed) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _rules_of(task: Task) -> dict[str, Any]:
+    """The task's admission rules; no streams or events where calls wait for a device that is kept idle before them.
+
+    Work on another stream could run while the current one is idle, before the call's own event.
+    """
+    rules = dict(task.raw.get("admission", {}))
+    if "inputs" in task.raw["files"] and "torch" in rules:
+        rules["torch"] = [name for name in rules["torch"] if name not in STREAMS]
+    return rules
+
+
 def _absent_imports(task: Task, source: str) -> list[str]:
     """Top-level names the source imports that are not on this machine; refuses one that is there but not allowed.
 
     A guarded import of an absent package is honest code for another machine.
     """
-    rules = task.raw.get("admission", {})
+    rules = _rules_of(task)
     tree = check_source(source, rules, int(task.limit("source_bytes", 1 << 18)))
     asked = {name.partition(".")[0] for name, _, _ in imports_of(tree)} - set(rules.get("imports", []))
     present = sorted(name for name in asked if not name or _is_there(name))
