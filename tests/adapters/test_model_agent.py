@@ -1,7 +1,9 @@
 """The model agent over real HTTP, in both protocols: what it asks, and what it makes of everything that goes wrong."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -25,7 +27,9 @@ class World:
     provider: str
     pauses: list[float]
 
-    def ask(self, script: list[Step], request: Request = REQUEST) -> tuple[Proposal | NoProposal, ModelServer]:
+    def ask(
+        self, script: list[Step], request: Request = REQUEST, **options: Any
+    ) -> tuple[Proposal | NoProposal, ModelServer]:
         """One proposal against a server with this script; pauses are noted, not slept."""
 
         async def note(seconds: float) -> None:
@@ -34,7 +38,7 @@ class World:
         with ModelServer(script) as server:
             url = server.url if self.provider == "anthropic" else f"{server.url}/v1"
             env = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
-            agent = ModelAgent(f"{self.provider}:m", base_url=url, env=env, policy=POLICY, sleep=note)
+            agent = ModelAgent(f"{self.provider}:m", base_url=url, env=env, policy=POLICY, sleep=note, **options)
             try:
                 return agent.propose(request), server
             finally:
@@ -165,3 +169,30 @@ def test_a_missing_key_and_a_malformed_name_are_one_sentence_each() -> None:
 def test_a_whole_proposal_has_one_time_limit(world: World) -> None:
     answer, _ = world.ask([Silence(5.0)] * 9, replace(REQUEST, limits=AgentLimits(0.7)))
     assert isinstance(answer, NoProposal) and answer.kind == "timed_out"
+
+
+def test_several_proposals_come_of_one_call_and_differ_in_the_last_line_of_their_prompts(world: World) -> None:
+    second = Call("propose", {"hypothesis": "longer tiles", "files": [{"path": "candidate.py", "content": "x = 2\n"}]})
+    answer, server = world.ask(
+        [GOOD, second, Call("propose", {"files": "no"}), Say("I can't help with that.")], at_once=3
+    )
+    assert isinstance(answer, Proposal) and len(answer.others) == 1
+    assert {answer.hypothesis, answer.others[0].hypothesis} == {"wider tiles", "longer tiles"}
+    assert answer.usage.input_tokens == 100 * len(server.requests) and "malformed_call" in kinds(answer)
+    prompts = [json.dumps(body["messages"]) for body in server.requests[:3]]
+    ends = sorted(prompt[prompt.index("This is proposal") :][:27] for prompt in prompts)
+    assert ends == [f"This is proposal {n} of 3 tha" for n in (1, 2, 3)]
+    assert len({prompt[: prompt.index("This is proposal")] for prompt in prompts}) == 1, "one prefix for all"
+
+
+def test_another_model_is_heard_and_decides_nothing(world: World) -> None:
+    answer, server = world.ask([GOOD, Say("It will  be\nslower.")], reviewer=f"{world.provider}:other")
+    assert isinstance(answer, Proposal) and answer.review == "It will be slower."
+    asked = json.dumps(server.requests[1])
+    assert "PROPOSED: wider tiles" in asked and "+x = 1" in asked and server.requests[1]["model"] == "other"
+    assert not server.requests[1].get("tools") and answer.usage.input_tokens == 200
+
+
+def test_a_reviewer_that_fails_holds_nothing_up(world: World) -> None:
+    answer, _ = world.ask([GOOD, Fault(401, "no such key")], reviewer=f"{world.provider}:other")
+    assert isinstance(answer, Proposal) and answer.review == "" and kinds(answer) == ["no_review"]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from headway.core.errors import HeadwayError
 from headway.core.events_tune import BudgetSet, ContextShown, DeskAsked, NoteKept, PromotionDecided, TriedOut
-from headway.core.ports.agent import Proposal, Request
+from headway.core.ports.agent import Proposal, Request, Usage
 from headway.core.ports.log import decoded
 from headway.tune.campaign import CachedTexts, Loop, Start, home_of, open_campaign
 from headway.tune.context import ORDERS, RENDERER, Renderer
@@ -134,3 +135,33 @@ def test_only_campaigns_on_this_very_task_are_offered(tmp_path: Path) -> None:
     with pytest.raises(HeadwayError, match="The campaign other-1 is not on this world"):
         priors(task, [here[0]], [])
     assert priors(task, [], [Earlier(tmp_path / "nowhere", "x")]) == ()
+
+
+class Several:
+    """An agent that answers one call with three proposals, one of them reviewed."""
+
+    name = "several"
+
+    def propose(self, request: Request) -> Proposal:
+        number = request.facts["call"]
+        made = [
+            Proposal({"candidate.py": f"speed 1.{n}\n# {number}\nx = {n}\n"}, f"idea {number}.{n}") for n in (1, 3, 2)
+        ]
+        made[1] = replace(made[1], review="I doubt it.")
+        usage = Usage(input_tokens=30, output_tokens=3)
+        return replace(made[0], usage=usage, others=(made[1], replace(made[2], files={})))
+
+
+def test_proposals_of_one_call_wait_in_the_log_and_are_paid_for_once(tmp_path: Path) -> None:
+    world = world_with(tmp_path, Several(), 3)
+    state = world.run()
+    assert len(state.attempts) == 3 and state.agent_calls == 2 and state.spent.tokens == 66
+    assert [a.call for a in state.attempts] == [1, 1, 2], "the third held no candidate, and was dropped"
+    assert len(state.waiting) == 1, "the budget ended before the second call's other"
+    texts = CachedTexts(world.blobs)
+    assert texts(state.attempts[1].review) == "I doubt it." and state.incumbent is state.attempts[1]  # type: ignore[arg-type]
+    last = text_of(world.blobs, world.events(ContextShown)[-1].context)
+    assert "another model had said (advisory): I doubt it." in last
+    assert not [row for row in replay(world.log, world.blobs, home_of(ID), world.task) if row.why]
+    again = world.loop().run()
+    assert again == state, "folding the log again gives the same"

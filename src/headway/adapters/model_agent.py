@@ -7,21 +7,31 @@ environment; nothing here writes them anywhere. The prompt's prefix is byte-stab
 """
 
 import asyncio
+import functools
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from headway.adapters.model_prompts import CANDIDATE_SCHEMA, INSTRUCTIONS, PROPOSE_SCHEMA, opening
-from headway.core.errors import CouldNotRun, HeadwayError
+from headway.adapters.model_prompts import (
+    CANDIDATE_SCHEMA,
+    INSTRUCTIONS,
+    PROPOSE_SCHEMA,
+    REVIEW,
+    numbered,
+    opening,
+    proposed,
+)
+from headway.adapters.model_providers import connected, short
 from headway.core.ports.agent import Incident, NoProposal, Proposal, Request, Usage
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
-    from pydantic_ai.models import Model
+    from pydantic_ai.models import Model, ModelRequestParameters
 
 Sleep = Callable[[float], Awaitable[None]]
+REVIEW_CHARACTERS = 800
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +55,8 @@ class _Talk:
 
     request: Request
     messages: "list[ModelMessage]"
+    model: "Model"
+    tools: "ModelRequestParameters"
     incidents: list[Incident] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
 
@@ -71,9 +83,17 @@ class ModelAgent:
         env: Mapping[str, str] | None = None,
         policy: Policy = Policy(),
         sleep: Sleep = asyncio.sleep,
+        at_once: int = 1,
+        reviewer: str | None = None,
     ) -> None:
-        """Raises HeadwayError for a missing key or a malformed spec, CouldNotRun without the `models` extra."""
-        self._model = _connected(spec, base_url, os.environ if env is None else env)
+        """`at_once` conversations give as many proposals a call; `reviewer` is another model, which is only heard.
+
+        Raises HeadwayError for a missing key or a malformed spec, CouldNotRun without the `models` extra.
+        """
+        environment = os.environ if env is None else env
+        self._model = connected(spec, base_url, environment)
+        self._reviewer = None if reviewer is None else connected(reviewer, base_url, environment)
+        self._at_once = at_once
         self._policy = policy
         self._sleep = sleep
         self._loop = asyncio.new_event_loop()
@@ -81,26 +101,62 @@ class ModelAgent:
 
     def close(self) -> None:
         """Close the provider's connections, then the event loop they live on."""
-        client = getattr(self._model, "client", None)
-        if client is not None:
-            self._loop.run_until_complete(client.close())
+        for model in (self._model, self._reviewer):
+            client = getattr(model, "client", None)
+            if client is not None:
+                self._loop.run_until_complete(client.close())
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
     def propose(self, request: Request) -> Proposal | NoProposal:
         """See the port."""
+        return self._loop.run_until_complete(self._all(request))
+
+    async def _all(self, request: Request) -> Proposal | NoProposal:
+        """One conversation, or several side by side; what they used is counted together."""
+        answers = await asyncio.gather(*(self._one(request, number) for number in range(1, self._at_once + 1)))
+        proposals = [answer for answer in answers if isinstance(answer, Proposal)]
+        first: Proposal | NoProposal = proposals[0] if proposals else answers[0]
+        usage = functools.reduce(_sum, (answer.usage for answer in answers))
+        transcript = "\n".join(answer.transcript for answer in answers)
+        incidents = tuple(incident for answer in answers for incident in answer.incidents)
+        first = replace(first, usage=usage, transcript=transcript, incidents=incidents)
+        return replace(first, others=tuple(proposals[1:])) if isinstance(first, Proposal) else first
+
+    async def _one(self, request: Request, number: int) -> Proposal | NoProposal:
+        """One proposal within the limits, heard by the reviewer if there is one."""
         from pydantic_ai.messages import ModelRequest, UserPromptPart
 
-        first = ModelRequest(parts=[UserPromptPart(opening(request))], instructions=INSTRUCTIONS[request.purpose])
-        talk = _Talk(request, [first])
+        said = opening(request) + (numbered(number, self._at_once) if self._at_once > 1 else "")
+        first = ModelRequest(parts=[UserPromptPart(said)], instructions=INSTRUCTIONS[request.purpose])
+        talk = _Talk(request, [first], self._model, _tools(request))
         try:
-            proposal = self._loop.run_until_complete(asyncio.wait_for(self._converse(talk), request.limits.seconds))
+            proposal = await asyncio.wait_for(self._reviewed(talk), request.limits.seconds)
             return replace(proposal, usage=talk.usage, transcript=_written(talk), incidents=tuple(talk.incidents))
         except _Ended as end:
             kind, message, permanent = end.kind, end.message, end.permanent
         except TimeoutError:
             kind, message, permanent = "timed_out", f"No proposal within {request.limits.seconds:g} s.", False
         return NoProposal(kind, message, talk.usage, _written(talk), tuple(talk.incidents), permanent)
+
+    async def _reviewed(self, talk: _Talk) -> Proposal:
+        """A proposal with what the other model says of it. Its words decide nothing, and neither does its silence."""
+        from pydantic_ai.messages import ModelRequest, UserPromptPart
+        from pydantic_ai.models import ModelRequestParameters
+
+        proposal = await self._converse(talk)
+        if self._reviewer is None:
+            return proposal
+        asked = ModelRequest(parts=[UserPromptPart(proposed(talk.request, proposal))], instructions=REVIEW)
+        review = _Talk(talk.request, [asked], self._reviewer, ModelRequestParameters(allow_text_output=True))
+        try:
+            said = " ".join(((await self._persistently(review)).text or "").split())
+        except _Ended as end:
+            review.incidents.append(Incident("no_review", end.message))
+            said = ""
+        talk.usage = _sum(talk.usage, review.usage)
+        talk.incidents += review.incidents
+        return replace(proposal, review=said[:REVIEW_CHARACTERS])
 
     async def _converse(self, talk: _Talk) -> Proposal:
         """Ask until the model proposes. Raises _Ended."""
@@ -174,7 +230,7 @@ class ModelAgent:
         settings: ModelSettings = {"max_tokens": talk.request.limits.tokens or 16_384}
         try:
             async with model_request_stream(
-                self._model, talk.messages, model_settings=settings, model_request_parameters=_tools(talk.request)
+                talk.model, talk.messages, model_settings=settings, model_request_parameters=talk.tools
             ) as stream:
                 events = aiter(stream)
                 while True:
@@ -188,15 +244,15 @@ class ModelAgent:
         except exceptions.ModelContextWindowExceededError as overflow:
             raise _Ended("context_overflow", "The context is larger than the model takes.") from overflow
         except exceptions.ModelQuotaExceededError as spent:
-            raise _Ended("provider_error", f"The provider's quota is spent: {_short(spent)}", permanent=True) from spent
+            raise _Ended("provider_error", f"The provider's quota is spent: {short(spent)}", permanent=True) from spent
         except exceptions.ModelRequestRejectedError as refused:
-            raise _Ended("provider_error", f"The provider refused the request: {_short(refused)}", True) from refused
+            raise _Ended("provider_error", f"The provider refused the request: {short(refused)}", True) from refused
         except exceptions.ContentFilterError as filtered:
             raise _Ended("declined", "The provider's filter stopped the answer.") from filtered
         except exceptions.ModelAPIError as trouble:
             raise _as_trouble(trouble) from trouble
         except exceptions.UnexpectedModelBehavior as broken:
-            raise _Trouble("truncated", _short(broken)) from broken
+            raise _Trouble("truncated", short(broken)) from broken
         # pydantic-ai fills in a finish reason where the provider gave none; only the provider's own word counts
         if "finish_reason" not in (response.provider_details or {}) or response.state != "complete":
             raise _Trouble("truncated", "the stream ended before the answer did")
@@ -218,49 +274,6 @@ class _Trouble(Exception):
         self.kind = kind
         self.detail = detail
         self.retry_after = retry_after
-
-
-def _connected(spec: str, base_url: str | None, env: Mapping[str, str]) -> "Model":
-    try:
-        from pydantic_ai import exceptions
-        from pydantic_ai.models import infer_model
-    except ImportError as missing:
-        raise CouldNotRun("The model agent needs pydantic-ai.", "pip install 'headway[models]'") from missing
-    provider, _, name = spec.partition(":")
-    if not name:
-        raise HeadwayError(f"The model {spec!r} names no provider.", "Write provider:model, e.g. openai:gpt-5.")
-    if provider in OWN_CLIENTS or base_url is not None:
-        key_name = f"{provider.upper()}_API_KEY"
-        if not env.get(key_name):
-            raise HeadwayError(f"The model {spec!r} needs a key in {key_name}.", f"Set {key_name} and try again.")
-        return OWN_CLIENTS.get(provider, _openai)(name, env[key_name], base_url)
-    try:
-        return infer_model(spec)
-    except (exceptions.UserError, ValueError) as fault:
-        raise HeadwayError(f"The model {spec!r} cannot be used: {_short(fault)}") from fault
-
-
-# The SDKs retry by themselves, unseen; with max_retries=0 every wait is this agent's policy and is in the log.
-def _openai(name: str, key: str, base_url: str | None) -> "Model":
-    from openai import AsyncOpenAI
-    from pydantic_ai.models.openai import OpenAIChatModel
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    client = AsyncOpenAI(api_key=key, base_url=base_url, max_retries=0)
-    return OpenAIChatModel(name, provider=OpenAIProvider(openai_client=client))
-
-
-def _anthropic(name: str, key: str, base_url: str | None) -> "Model":
-    from anthropic import AsyncAnthropic
-    from pydantic_ai.models.anthropic import AnthropicModel
-    from pydantic_ai.providers.anthropic import AnthropicProvider
-
-    client = AsyncAnthropic(api_key=key, base_url=base_url, max_retries=0)
-    return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
-
-
-OWN_CLIENTS: dict[str, Callable[[str, str, str | None], "Model"]] = {"openai": _openai, "anthropic": _anthropic}
-"""Providers whose client is built here; any other provider with a `base_url` is taken to speak OpenAI's protocol."""
 
 
 def _tools(request: Request) -> Any:
@@ -311,7 +324,7 @@ def _declines(response: "ModelResponse") -> bool:
 def _as_trouble(error: Any) -> _Trouble:
     from pydantic_ai import exceptions
 
-    detail, after = _short(error), error.retry_after
+    detail, after = short(error), error.retry_after
     status = error.status_code if isinstance(error, exceptions.ModelHTTPError) else 0
     if isinstance(error, exceptions.ModelRateLimitError | exceptions.ModelOverloadedError) or status == 429:
         return _Trouble("rate_limited", detail, after)
@@ -322,21 +335,21 @@ def _as_trouble(error: Any) -> _Trouble:
     return _Trouble("server_error", detail, after)
 
 
-def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
-
-
 def _added(usage: Usage, response: "ModelResponse") -> Usage:
     counted = response.usage
     try:
         money = float(response.cost().total_price)
     except (LookupError, ValueError, AssertionError):  # a model whose price nobody knows costs no known money
         money = 0.0
+    return _sum(usage, Usage(counted.input_tokens, counted.output_tokens, counted.cache_read_tokens, money))
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
     return Usage(
-        usage.input_tokens + counted.input_tokens,
-        usage.output_tokens + counted.output_tokens,
-        usage.cached_tokens + counted.cache_read_tokens,
-        usage.money + money,
+        one.input_tokens + other.input_tokens,
+        one.output_tokens + other.output_tokens,
+        one.cached_tokens + other.cached_tokens,
+        one.money + other.money,
     )
 
 

@@ -1,8 +1,9 @@
 """What a model is told. The instructions and the opening's first part are byte-stable for one purpose and goal."""
 
+import difflib
 from typing import Any
 
-from headway.core.ports.agent import Request
+from headway.core.ports.agent import Proposal, Request
 
 _COMMON = (
     "Your words are never evidence: a deterministic gate compiles, checks and measures what you propose, and only its "
@@ -48,6 +49,26 @@ CANDIDATE_SCHEMA: dict[str, Any] = {
 
 FILES_BYTES = 120_000
 """Of editable files that are shown whole; the others are named, and the tool `file` shows one."""
+
+
+REVIEW = (
+    "Another model proposed a change towards a fixed goal. In at most three sentences: what will a gate refuse in it, "
+    "or why will it be no better? You decide nothing; you may be wrong. If you see nothing wrong, say so."
+)
+
+
+def numbered(number: int, of: int) -> str:
+    """The end of an opening where several proposals are asked for at once: all that differs stands last."""
+    return f"\n\nThis is proposal {number} of {of} that are asked for at once: take the idea that you rank {number}."
+
+
+def proposed(request: Request, proposal: Proposal) -> str:
+    """What a reviewer is shown: the context, and the proposal as differences."""
+    parts = [request.context, f"PROPOSED: {proposal.hypothesis}"]
+    for path, content in proposal.files.items():
+        before = request.files.get(path, "").splitlines(keepends=True)
+        parts.append("".join(difflib.unified_diff(before, content.splitlines(keepends=True), path, path)))
+    return "\n\n".join([*parts, *(f"deleted: {path}" for path in proposal.deleted)])
 
 
 def opening(request: Request) -> str:

@@ -33,11 +33,14 @@ Campaign = Annotated[str | None, typer.Argument(help="A campaign's folder or id;
 AgentHelp = f"Who proposes: {', '.join(AGENTS)}."
 Script = Annotated[Path | None, typer.Option(help="For the agent `script`: one JSON object a line.")]
 Model = Annotated[str | None, typer.Option(help="For the agent `model`: provider:name, key in PROVIDER_API_KEY.")]
+Reviewer = Annotated[str | None, typer.Option(help="For the agent `model`: another model, whose words are shown.")]
 BaseUrl = Annotated[str | None, typer.Option(help="For the agent `model`: a compatible server's address.")]
 CommandLine = Annotated[str | None, typer.Option("--command", help="For the agent `command`: a coding CLI.")]
 AgentEnv = Annotated[list[str] | None, typer.Option(help="For `command`: a variable it may see. May be repeated.")]
 AgentSeconds = Annotated[float | None, typer.Option(min=0.1, help="Limit of one agent call; else 600.")]
-AtOnce = Annotated[int, typer.Option(min=1, max=32, help="GPU candidates to compile and check side by side.")]
+AtOnce = Annotated[
+    int, typer.Option(min=1, max=32, help="GPU candidates to compile side by side, or a model's proposals a call.")
+]
 Attempts = Annotated[int | None, typer.Option(min=1, help="Attempts in all.")]
 Calls = Annotated[int | None, typer.Option(min=1, help="Tool calls in all: agent calls, questions, worker jobs.")]
 Seconds = Annotated[float | None, typer.Option(min=0, help="Wall-clock seconds used in all; pauses do not count.")]
@@ -54,6 +57,7 @@ def run(
     script: Script = None,
     model: Model = None,
     base_url: BaseUrl = None,
+    reviewer: Reviewer = None,
     command: CommandLine = None,
     agent_env: AgentEnv = None,
     agent_seconds: AgentSeconds = None,
@@ -78,7 +82,9 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Start a campaign and run it until its goal is reached or a budget is spent."""
-    chosen = AgentOptions(agent, script, model, base_url, command, tuple(agent_env or ()), agent_seconds, at_once)
+    chosen = AgentOptions(
+        agent, script, model, base_url, command, tuple(agent_env or ()), agent_seconds, at_once, reviewer
+    )
     options = wiring.RunOptions(
         chosen,
         attempts,
@@ -105,6 +111,7 @@ def resume(
     script: Script = None,
     model: Model = None,
     base_url: BaseUrl = None,
+    reviewer: Reviewer = None,
     command: CommandLine = None,
     agent_env: AgentEnv = None,
     agent_seconds: AgentSeconds = None,
@@ -122,8 +129,10 @@ def resume(
     """Go on after a kill, a pause or an end, where given with larger limits or another agent."""
     chosen = None
     if agent is not None:
-        chosen = AgentOptions(agent, script, model, base_url, command, tuple(agent_env or ()), agent_seconds, at_once)
-    elif any(option is not None for option in (script, model, base_url, command, agent_env, agent_seconds)):
+        chosen = AgentOptions(
+            agent, script, model, base_url, command, tuple(agent_env or ()), agent_seconds, at_once, reviewer
+        )
+    elif any(option is not None for option in (script, model, base_url, command, agent_env, agent_seconds, reviewer)):
         raise HeadwayError("An agent's options were given, and no agent.", "Add --agent NAME.")
     place = wiring.find_campaign(campaign, state)
     limits = {

@@ -159,6 +159,24 @@ class Proposed:
     money: float
     seconds: float
     transcript: BlobId | None
+    review: BlobId | None = None
+    """Another model's words on it, advisory."""
+    waited: bool = False
+    """It was made by an earlier answer to the same call, and counted with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalWaiting:
+    """One of several proposals of a call; it becomes an attempt when those before it have ended."""
+
+    TYPE: ClassVar[str] = "tune.waiting.v1"
+    call: int
+    hypothesis: BlobId
+    source: BlobId
+    parent: int | None
+    outside: tuple[str, ...]
+    knobs: dict[str, int | str]
+    review: BlobId | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +403,7 @@ TuneEvent = (
     | BaselineMeasured
     | ContextShown
     | Proposed
+    | ProposalWaiting
     | DeskAsked
     | NoteKept
     | TriedOut

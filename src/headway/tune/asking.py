@@ -7,13 +7,20 @@ desk for what compaction folded away; each question is a fact and counts as a to
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headway.core.events import Event
 from headway.core.events_core import IntentNamed
-from headway.core.events_tune import AgentTrouble, ContextShown, NothingProposed, Proposed, SubmissionTaken
+from headway.core.events_tune import (
+    AgentTrouble,
+    ContextShown,
+    NothingProposed,
+    ProposalWaiting,
+    Proposed,
+    SubmissionTaken,
+)
 from headway.core.file_bundle import files_in
-from headway.core.journey import Act, Facts, Settled
+from headway.core.journey import Act, Decide, Facts, Settled
 from headway.core.names import BlobId, EffectKey, StreamId
 from headway.core.ports.agent import Agent, AgentLimits, Foreseeable, NoProposal, Proposal, Request
 from headway.core.ports.blobs import BlobStore
@@ -72,8 +79,31 @@ class Asking:
         troubles = [AgentTrouble(call, i.kind, self._put(i.detail), i.waited_seconds) for i in answer.incidents]
         origin = answer.origin if isinstance(answer, Proposal) else 0
         taken = [SubmissionTaken(call, origin)] if origin else []
-        facts = (self._shown(campaign, intent), *desk.asked, *troubles, *taken, self._fact(campaign, call, answer))
-        return {self.home: facts}
+        others = answer.others if isinstance(answer, Proposal) else ()
+        waiting = [kept for other in others if (kept := self._waiting(campaign, call, other)) is not None]
+        fact = self._fact(campaign, call, answer)
+        return {self.home: (self._shown(campaign, intent), *desk.asked, *troubles, *taken, fact, *waiting)}
+
+    def take(self) -> Decide[Campaign]:
+        """The stage that makes the oldest waiting proposal an attempt; the call that made it was counted then."""
+        return Decide("take", lambda campaign: {self.home: (self._taken(campaign, campaign.waiting[0]),)})
+
+    def _taken(self, campaign: Campaign, waiting: ProposalWaiting) -> Proposed:
+        source = text_of(self.blobs, waiting.source)
+        answer = Proposal({}, self.renderer.texts(waiting.hypothesis), knobs=waiting.knobs)
+        found = Candidate(source, waiting.outside)
+        made = self._proposed(campaign, waiting.call, answer, found, waiting.parent, 0, 0.0)
+        return replace(made, waited=True, review=waiting.review)
+
+    def _waiting(self, campaign: Campaign, call: int, other: Proposal) -> ProposalWaiting | None:
+        """None for one that holds no candidate: the others are worth no less for it."""
+        parent = self._parent(campaign, other.parent)
+        found = candidate_of(self.task, campaign, other, parent, self.renderer.texts)
+        if not isinstance(found, Candidate):
+            return None
+        hypothesis, source = self._put(other.hypothesis), self._put(found.source)
+        review = self._put(other.review) if other.review else None
+        return ProposalWaiting(call, hypothesis, source, parent, found.outside, dict(other.knobs), review)
 
     def foreseen(self, campaign: Campaign, count: int) -> tuple[Proposal, ...]:
         """What the agent will answer to its next calls, as far as that is certain while an attempt is under way."""
@@ -181,6 +211,7 @@ class Asking:
             money=answer.usage.money,
             seconds=seconds,
             transcript=self._put(answer.transcript) if answer.transcript else None,
+            review=self._put(answer.review) if answer.review else None,
         )
 
     def _resembles(self, campaign: Campaign, own: int, hypothesis: str) -> int | None:

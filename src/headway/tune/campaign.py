@@ -178,6 +178,8 @@ class Loop:
                 return Decide("end", lambda _: {home: (end,)})
             if needs_baseline(state):
                 return evaluate
+            if state.waiting:
+                return asking.take()
             return ask if self.waits(state) else None
 
         def until(state: Campaign) -> bool:

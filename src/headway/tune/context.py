@@ -246,6 +246,8 @@ class Renderer:
             self._diff(state, turn),
             f"result: {outcome_text(turn)}",
         ]
+        if turn.review is not None:
+            lines.append(f"another model had said (advisory): {cut(self.texts(turn.review), HYPOTHESIS_CHARACTERS)}")
         if evidence := evidence_text(turn, self.texts):
             lines.append(f"evidence: {evidence}")
         if turn.resembles is not None:

@@ -27,6 +27,7 @@ from headway.core.events_tune import (
     NothingProposed,
     PriorOffered,
     PromotionDecided,
+    ProposalWaiting,
     Proposed,
     SubmissionTaken,
     TriedOut,
@@ -137,6 +138,7 @@ def _(event: Proposed, state: Campaign) -> Campaign:
         event.knobs,
         InFlight(),
         state.spent.seconds,
+        event.review,
     )
     strategies = state.strategies
     if event.strategy > len(strategies):
@@ -145,8 +147,17 @@ def _(event: Proposed, state: Campaign) -> Campaign:
         old = strategies[event.strategy - 1]
         grown = changed(old, attempts=(*old.attempts, event.attempt))
         strategies = (*strategies[: event.strategy - 1], grown, *strategies[event.strategy :])
-    spent = changed(_agent_spent(state.spent, event), attempts=state.spent.attempts + 1)
+    attempts = state.spent.attempts + 1
+    if event.waited:
+        state = changed(state, waiting=state.waiting[1:], spent=changed(state.spent, attempts=attempts))
+        return changed(state, current=attempt, strategies=strategies)
+    spent = changed(_agent_spent(state.spent, event), attempts=attempts)
     return changed(_answered(state, event.seconds), current=attempt, strategies=strategies, spent=spent)
+
+
+@_on.register
+def _(event: ProposalWaiting, state: Campaign) -> Campaign:
+    return changed(state, waiting=(*state.waiting, event))
 
 
 @_on.register

@@ -18,6 +18,7 @@ from headway.core.events_tune import (
     Phase,
     PriorOffered,
     PromotionDecided,
+    ProposalWaiting,
 )
 from headway.core.names import BlobId, Digest
 from headway.core.reasons import Reason
@@ -112,6 +113,7 @@ class Attempt:
     outcome: Outcome
     used: float
     """Seconds the campaign had used when the attempt was proposed."""
+    review: BlobId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,8 @@ class Campaign:
     """Those that have ended, in order: attempt n stands at n - 1."""
     strategies: tuple[Strategy, ...] = ()
     asides: tuple[Aside, ...] = ()
+    waiting: tuple[ProposalWaiting, ...] = ()
+    """Proposals of the newest call that are not tried yet, oldest first."""
     notes: tuple[NoteKept, ...] = ()
     prior: tuple[PriorOffered, ...] = ()
     """Earlier campaigns on the same task, as they were offered when this one began."""

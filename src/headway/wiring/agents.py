@@ -44,6 +44,7 @@ class AgentOptions:
     env: tuple[str, ...] = ()
     seconds: float | None = None
     at_once: int = 1
+    reviewer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ def _script(task: Task, args: Args, _: Records) -> Agent:
 def _model(_: Task, args: Args, __: Records) -> Agent:
     if "model" not in args:
         raise HeadwayError("The agent `model` was given no model.", "Add --model provider:name.")
-    return ModelAgent(args["model"], base_url=args.get("base_url"))
+    at_once, reviewer = at_once_of(args), args.get("reviewer")
+    return ModelAgent(args["model"], base_url=args.get("base_url"), at_once=at_once, reviewer=reviewer)
 
 
 def _command(_: Task, args: Args, __: Records) -> Agent:
@@ -96,7 +98,7 @@ AGENTS: dict[str, Callable[[Task, Args, Records], Agent]] = {
 OWN_OPTIONS: dict[str, frozenset[str]] = {
     "search": frozenset(),
     "script": frozenset({"script"}),
-    "model": frozenset({"model", "base_url"}),
+    "model": frozenset({"model", "base_url", "reviewer"}),
     "command": frozenset({"command", "env"}),
     "outside": frozenset(),
 }
@@ -106,6 +108,7 @@ FLAGS = {
     "script": "--script",
     "model": "--model",
     "base_url": "--base-url",
+    "reviewer": "--reviewer",
     "command": "--command",
     "env": "--agent-env",
 }
@@ -119,6 +122,7 @@ def agent_args(options: AgentOptions) -> dict[str, str]:
         "script": str(options.script.absolute()) if options.script is not None else "",
         "model": options.model or "",
         "base_url": options.base_url or "",
+        "reviewer": options.reviewer or "",
         "command": options.command or "",
         "env": ",".join(options.env),
     }

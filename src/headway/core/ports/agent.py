@@ -64,7 +64,14 @@ class Incident:
     """Something went wrong while a proposal was made and was dealt with by policy; the loop writes it to the log."""
 
     kind: Literal[
-        "rate_limited", "server_error", "unreachable", "stalled", "truncated", "malformed_call", "unknown_tool"
+        "rate_limited",
+        "server_error",
+        "unreachable",
+        "stalled",
+        "truncated",
+        "malformed_call",
+        "unknown_tool",
+        "no_review",
     ]
     detail: str
     waited_seconds: float = 0.0
@@ -84,6 +91,10 @@ class Proposal:
     """Values of the task's declared knobs that `files` were made from; empty where no template was used."""
     origin: int = 0
     """Number of the durable submission that this is; 0 where there is none."""
+    others: tuple["Proposal", ...] = ()
+    """Further proposals of the same call, which were paid for with it; they are tried after this one."""
+    review: str = ""
+    """What another model says of it: shown to later calls, and evidence of nothing."""
     deleted: tuple[str, ...] = ()
     """Editable files that it takes away; only tasks of many files have such."""
 
