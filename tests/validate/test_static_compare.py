@@ -40,6 +40,11 @@ def test_what_passes_a_threshold_is_worse_and_the_rest_is_named() -> None:
     assert (row.state, row.changed) == ("changed", ("registers 64 -> 66",))
 
 
+def test_registers_that_take_up_what_was_spilled_are_not_worse() -> None:
+    (row,) = compare(side("a", compiled(registers=32, stores=64)), side("b", compiled(registers=255))).rows
+    assert (row.state, row.worse) == ("changed", ())
+
+
 def test_tensor_core_instructions_that_vanish_are_worse() -> None:
     (row,) = compare(side("a", compiled()), side("b", compiled(opcodes={"FFMA": 512, "LDG.E": 4}))).rows
     assert row.state == "worse" and "tensor core 8 -> 0" in row.worse

@@ -115,3 +115,17 @@ def test_a_compiler_that_dies_takes_one_kernel_with_it(tmp_path: Path) -> None:
     assert results["dies"]["message"] == "the compiler died (signal 6): LLVM ERROR: Cannot select"
     assert results["hangs"]["message"] == "compiling took more than 0.5 s"
     json.dumps(results)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("/home/me/k.py:3:9: error: no such layout\nmore\n", "RuntimeError: x; k.py:3:9: error: no such layout"),
+        ("python: /src/O.cpp:3: bool f(): Assertion `a && b' failed.\n", "RuntimeError: x; Assertion `a && b' failed"),
+        ("nothing of use\n", "RuntimeError: x"),
+    ],
+)
+def test_a_compiler_that_gives_up_is_quoted_without_folders(tmp_path: Path, said: str, told: str) -> None:
+    job = batch.Batch({"root": str(tmp_path), "kernels": [], "seconds": 1, "jobs": 1}, str(tmp_path))
+    (tmp_path / "k.log").write_text(said)
+    assert job._with_diagnostic("RuntimeError: x", str(tmp_path / "k")) == told

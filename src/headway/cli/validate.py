@@ -7,6 +7,7 @@ import typer
 
 from headway.cli import validate_clock as clock
 from headway.cli import validate_words as words
+from headway.cli.validate_series import series
 from headway.cli.validate_static import static
 from headway.cli.validate_words import ConfigOption, ForkOption, JsonOption, RevisionArgument, StateOption
 from headway.core.config_tiers import L1_SUITE
@@ -20,10 +21,7 @@ from headway.wiring.validate_room import Asked
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 HERE = Path()
 
-app.command()(static)
-
-
-for verb in (clock.watch, clock.show, clock.request, clock.approve, clock.promote):
+for verb in (static, series, clock.watch, clock.show, clock.request, clock.approve, clock.promote):
     app.command()(verb)
 
 

@@ -49,7 +49,7 @@ class Change:
     """The level changed with value number `index` (from 0); it was known once `known_at` had arrived.
 
     `earliest` to `latest` are the places that explain the values nearly as well (a culprit search must cover them);
-    `level` before and after are means of drawn-in values; `deviate` is the statistic that passed the bar.
+    `before` and `after` are the medians of both sides; `deviate` is the statistic that passed the bar.
     """
 
     kind: Literal["step", "drift"]
@@ -110,30 +110,32 @@ def newest_change(values: Sequence[float], policy: Policy = DEFAULT) -> Change |
 def relocated(values: Sequence[float], found: Sequence[Change], policy: Policy = DEFAULT) -> tuple[Change, ...]:
     """The same changes as all values show them; an alarm knew only a few of its new level.
 
-    Each is placed, and called step or drift, anew between its neighbours. `known_at`, and so what an alarm was raised for, stays.
+    Each is placed, and called step or drift, anew between its neighbours. `known_at` stays: when the alarm was raised.
     """
     series: Floats = np.asarray(values, dtype=np.float64)
     ends = [0, *(one.index for one in found), len(series)]
     placed: list[Change] = []
     for number, one in enumerate(found):
         start, end = ends[number], min(ends[number + 2], one.index + policy.window)
-        run = _drawn_in(series[start:end], policy.clip)
+        run = series[start:end]
+        drawn = _drawn_in(run, policy.clip)
         places = np.arange(policy.after, len(run) - policy.after + 1)
         if not len(places):
             placed.append(one)
             continue
-        deviates, left, right = _split(run, places)
+        deviates, _, _ = _split(drawn, places)
         best = int(np.argmax(deviates))
         near = places[deviates >= deviates[best] - SPREAD]
+        before, after = _levels(run, int(places[best]))
         placed.append(
             replace(
                 one,
-                kind="drift" if _line_fits_better(run, int(places[best])) else "step",
+                kind="drift" if _line_fits_better(drawn, int(places[best])) else "step",
                 index=start + int(places[best]),
                 earliest=start + int(near[0]),
                 latest=start + int(near[-1]),
-                before=float(left[best]),
-                after=float(right[best]),
+                before=before,
+                after=after,
                 deviate=float(deviates[best]),
             )
         )
@@ -144,12 +146,14 @@ def _look(series: Floats, start: int, end: int, policy: Policy) -> Change | None
     run = series[start:end]
     drawn = _drawn_in(run, policy.clip)
     places = np.arange(policy.before, len(run) - policy.after + 1)
-    deviates, left, right = _split(drawn, places)
+    deviates, left, _ = _split(drawn, places)
     best = int(np.argmax(deviates))
     if deviates[best] < policy.bar:
         return None
-    before, after = float(left[best]), float(right[best])
-    if abs(after - before) < policy.least * abs(before) or _one_value_makes_it(drawn[places[best] :], before):
+    if _one_value_makes_it(drawn[places[best] :], float(left[best])):
+        return None
+    before, after = _levels(run, int(places[best]))
+    if abs(after - before) < policy.least * abs(before):
         return None
     near = places[deviates >= deviates[best] - SPREAD]
     return Change(
@@ -185,6 +189,10 @@ def _split(run: Floats, places: NDArray[np.int64]) -> tuple[Floats, Floats, Floa
     statistic = np.abs(right - left) / np.sqrt(variance * (1 / places + 1 / (count - places)))
     tail = np.maximum(stdtr(count - 2, -statistic), 1e-300)
     return -ndtri(tail), left, right
+
+
+def _levels(run: Floats, place: int) -> tuple[float, float]:
+    return float(np.median(run[:place])), float(np.median(run[place:]))
 
 
 def _one_value_makes_it(after: Floats, before: float) -> bool:

@@ -21,6 +21,8 @@ from .inputs import CannotRun, NoDevice, argument, constant, first_line, load, t
 
 JOB, RESULT = "headway.compile-job/1", "headway.compile-result/1"
 Facts = dict[str, Any]
+DIAGNOSTICS = (r"(Assertion `.*' failed)", r"(?:[^\s/]*/)*([^\s/]+:\d+:\d+: error: .*)")
+"""What a compiler says on stderr of why it gave up, without the folders of its or our sources."""
 ENCODING = re.compile(r"\s*/\* 0x[0-9a-f]{16} \*/")
 PROBE: Facts = {
     "name": "probe", "function": "probe", "constants": {"BLOCK": 128}, "options": {},
@@ -156,10 +158,17 @@ class Batch:
         except CannotRun as trouble:
             ended = {"outcome": "could_not_run", "message": str(trouble)[:500]}
         except BaseException as trouble:  # whatever a compiler raises is a finding about it
-            ended = {"outcome": "failed", "message": first_line(trouble)}
+            ended = {"outcome": "failed", "message": self._with_diagnostic(first_line(trouble), stem)}
         with open(stem + ".json", "w", encoding="utf-8") as file:
             json.dump(ended, file)
         os._exit(0)
+
+    def _with_diagnostic(self, message: str, stem: str) -> str:
+        """MLIR says what is wrong on stderr only, with the whole path of the source."""
+        with open(stem + ".log", encoding="utf-8", errors="replace") as file:
+            said = file.read(200_000)
+        found = next((one for pattern in DIAGNOSTICS if (one := re.search(pattern, said))), None)
+        return f"{message}; {found[1]}"[:500] if found else message
 
     def _read(self, kernel: Facts, arch: int, status: int) -> Facts:
         try:
