@@ -18,10 +18,12 @@ from headway.cli.tune_words import (
     replay_lines,
 )
 from headway.core.errors import HeadwayError
+from headway.tune.state import Campaign as CampaignState
 from headway.wiring import lab
 from headway.wiring import tune as wiring
 from headway.wiring import tune_views as views
 from headway.wiring.agents import AGENTS, AgentOptions
+from headway.wiring.offline import drive_offline, words
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -38,6 +40,9 @@ BaseUrl = Annotated[str | None, typer.Option(help="For the agent `model`: a comp
 CommandLine = Annotated[str | None, typer.Option("--command", help="For the agent `command`: a coding CLI.")]
 AgentEnv = Annotated[list[str] | None, typer.Option(help="For `command`: a variable it may see. May be repeated.")]
 AgentSeconds = Annotated[float | None, typer.Option(min=0.1, help="Limit of one agent call; else 600.")]
+Offline = Annotated[
+    Path | None, typer.Option(help="Run no worker: write the jobs that are needed, and the worker, into this new tar.")
+]
 AtOnce = Annotated[
     int, typer.Option(min=1, max=32, help="GPU candidates to compile side by side, or a model's proposals a call.")
 ]
@@ -79,6 +84,7 @@ def run(
     folder: Annotated[Path | None, typer.Option("--dir", help="The campaign's folder.")] = None,
     state: StateOption = None,
     detach: Detach = False,
+    offline: Offline = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start a campaign and run it until its goal is reached or a budget is spent."""
@@ -101,7 +107,7 @@ def run(
         not no_prior,
     )
     place = wiring.begin(task, options, folder, state)
-    _drive(place, as_json, detach)
+    _drive(place, as_json, detach, offline)
 
 
 @app.command()
@@ -124,6 +130,8 @@ def resume(
     stall: Stall = None,
     state: StateOption = None,
     detach: Detach = False,
+    offline: Offline = None,
+    results: Annotated[Path | None, typer.Option(help="A tar of results that came back for --offline jobs.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Go on after a kill, a pause or an end, where given with larger limits or another agent."""
@@ -144,7 +152,9 @@ def resume(
         "stall": stall,
     }
     wiring.resume(place, limits, chosen)
-    _drive(place, as_json, detach)
+    if results is not None and offline is None:
+        raise HeadwayError("Results were given, and no tar for the jobs that come next.", "Add --offline jobs.tar.")
+    _drive(place, as_json, detach, offline, results)
 
 
 @app.command()
@@ -310,18 +320,27 @@ def selftest(
     raise typer.Exit(selftest_code(told))
 
 
-def _drive(place: wiring.Place, as_json: bool, detach: bool) -> None:
+def _drive(
+    place: wiring.Place, as_json: bool, detach: bool, offline: Path | None = None, results: Path | None = None
+) -> None:
+    if detach and offline is not None:
+        raise HeadwayError("--detach and --offline exclude each other: offline, nothing runs here.", "Drop one.")
     if detach:
-        pid, words = views.detach(place)
-        typer.echo(f"campaign {place.id} in {place.folder} runs in the background (pid {pid}; its words: {words})")
+        pid, log = views.detach(place)
+        typer.echo(f"campaign {place.id} in {place.folder} runs in the background (pid {pid}; its words: {log})")
         return
     ticker = Ticker(lambda line: typer.echo(line, err=True))
     ticker.say(f"campaign {place.id} in {place.folder}")
-    state = wiring.drive(place, ticker.watch)
+    if offline is None:
+        state: CampaignState | None = wiring.drive(place, ticker.watch)
+        told = []
+    else:
+        found = drive_offline(place, offline, results, ticker.watch)
+        state, told = found.state, words(found, offline)
     if as_json:
         _print_json("headway.tune-show/1", wiring.board(place))
         return
-    for line in end_lines(state, str(place.folder)):
+    for line in [*told, *(end_lines(state, str(place.folder)) if state is not None else [])]:
         typer.echo(line)
 
 
