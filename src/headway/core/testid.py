@@ -1,6 +1,7 @@
 """Test identities, the same whichever harness reports them: `path/to/test_x.py::Class::test_name[params]`, or
 `suite :: path` for lit becomes `path`, or a bare name where a harness knows no files."""
 
+import functools
 import posixpath
 from collections.abc import Collection
 
@@ -10,8 +11,7 @@ from headway.core.names import TestId
 def from_node(node: str) -> TestId:
     """pytest's own node id; its file part is made plain (`./a//b.py` is `a/b.py`)."""
     file, separator, rest = node.partition("::")
-    plain = posixpath.normpath(file.replace("\\", "/"))
-    return TestId(f"{plain}{separator}{rest}")
+    return TestId(f"{_plain(file)}{separator}{rest}")
 
 
 def from_junit(classname: str, name: str, file: str, tracked: Collection[str]) -> TestId:
@@ -46,6 +46,12 @@ def file_of(test: TestId) -> str:
     """The file part, or "" where the identity has none."""
     file, separator, _ = test.partition("::")
     return file if separator or "/" in file or "." in file else ""
+
+
+@functools.lru_cache(maxsize=4096)
+def _plain(file: str) -> str:
+    """A file has many tests; its path is made plain once."""
+    return posixpath.normpath(file.replace("\\", "/"))
 
 
 def _joined(file: str, inner: str, name: str) -> TestId:

@@ -67,10 +67,12 @@ class PytestRun:
     def take(self, line: dict[str, Any]) -> None:
         """One line of the plugin's report. Raises KeyError or TypeError for one that is not."""
         kind = line["e"]
-        if kind == "collected":
-            self.collected[line["id"]] = None
+        if kind == "passed":
+            self._passed(line)
+        elif kind == "collected":
+            self.collected.update(dict.fromkeys(line["ids"]))
         elif kind == "deselected":
-            self.deselected[line["id"]] = line["reason"]
+            self.deselected.update(dict.fromkeys(line["ids"], line["reason"]))
         elif kind == "collect_failed":
             self.files.append(TestResult(from_node(line["id"]), "failed", line["reason"], cause="collection_failed"))
         elif kind == "collect_skipped":
@@ -83,6 +85,18 @@ class PytestRun:
             self._result(line)
         elif kind == "end":
             self.ended = True
+
+    def _passed(self, line: dict[str, Any]) -> None:
+        """A phase that passed: by far the commonest line."""
+        node, seconds = line["id"], line["seconds"]
+        known = self.outcomes.get(node)
+        if known is None:
+            self.outcomes[node] = TestResult(from_node(node), "passed", "", seconds)
+        else:
+            seconds = round(known.seconds + seconds, 6)
+            self.outcomes[node] = TestResult(known.id, known.state, known.reason, seconds, known.cause)
+        if line["when"] == "teardown":
+            self.finished.add(node)
 
     def _result(self, line: dict[str, Any]) -> None:
         node, when, outcome = line["id"], line["when"], line["outcome"]
