@@ -184,3 +184,19 @@ def test_budgets_and_devices_leave_suites_out_and_never_green(fork: ShellFork, c
     assert "does not offer h100" in answer["left_out"]["speed"] and answer["findings"] == []
     assert any("speed of L2 did not run" in alarm for alarm in headway(capsys, "show")[1]["alarms"])
     assert "There is no tier 'L9'. headway.toml has: L2." in headway(capsys, "run", "L9")[1]["said"]
+
+
+def test_a_metrics_culprit_is_found_from_the_command_line_and_its_limit_is_measured_once(
+    fork: ShellFork, capsys: Capture
+) -> None:
+    good = fork.repo.head()
+    fork.commit("innocent", {"note": "1"})
+    guilty = fork.commit("one\n\nHeadway-Bundle: b1 1/2", {"cost": "1.30\n"})
+    fork.commit("two\n\nHeadway-Bundle: b1 2/2", {"note": "2"})
+    asked = ("culprit", "--good", good, "--metric", "engine_time", "--suite", "speed")
+    code, found = headway(capsys, *asked)
+    assert code == 0 and found["suspects"] == [guilty] and round(found["limit"], 3) == 1.14
+    assert headway(capsys, *asked)[1] == found, "recalled, limit and all"
+    code, flake = headway(capsys, *asked[:-4], "--metric", "engine_time", "--suite", "speed", "--bad", "HEAD~2")
+    assert code == 1 and flake["answer"] == "flake" and "the ends do not differ" in flake["why"]
+    assert "measures no 'nothing'" in headway(capsys, *asked[:3], "--metric", "nothing", "--suite", "speed")[1]["said"]

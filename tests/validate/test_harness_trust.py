@@ -16,7 +16,7 @@ from headway.core.reasons import Reason
 from headway.validate.census import losses, silent_skips
 from headway.validate.harness.pytest_report import PLUGIN_FOLDER, environment, read_pytest
 from headway.validate.quorum import reconcile
-from headway.validate.reports import Damaged
+from headway.validate.reports import Damaged, read_junit
 from headway.validate.results import SuiteResult
 from tests.validate.suites import Fork, new_fork
 
@@ -298,3 +298,59 @@ def test_two_harnesses_over_one_suite_are_reconciled(fork: Fork) -> None:
         ("lit/a.mlir", "not_run_there", {"A": "passed", "B": "skipped"}),
         ("lit/sub/b.mlir", "not_run_there", {"A": "passed", "B": "skipped"}),
     ]
+
+
+LOSE = "import os\nLOSE = os.environ.get('LOSE')\n"
+WAYS: dict[str, tuple[Files, str, dict[str, str]]] = {
+    "early exit": (
+        {"tests/test_early.py": LOSE + "def test_leaves():\n    LOSE and os._exit(0)\n\ndef test_never(): pass\n"},
+        "",
+        dict.fromkeys(
+            ["tests/test_early.py::test_never", "tests/test_ops.py::test_add", "tests/test_params.py::test_n[1]"],
+            "not_run_there",
+        ),
+    ),
+    "greedy -k": ({}, '-k "not test_env"', {"tests/test_ops.py::test_env": "not_run_there"}),
+    "shadowed name": (
+        {"tests/test_ops.py": LOSE + "def test_add(): assert 0\nif LOSE:\n    def test_add(): pass\n"},
+        "",
+        {"tests/test_ops.py::test_add": "different_outcome"},
+    ),
+    "importorskip": (
+        {"tests/test_ops.py": LOSE + "import pytest\nif LOSE: pytest.importorskip('no_such_module')\n" + OPS},
+        "",
+        dict.fromkeys(["tests/test_ops.py::test_add", "tests/test_ops.py::test_env"], "not_run_there"),
+    ),
+    "collection error": (
+        {"tests/test_ops.py": LOSE + "if LOSE: import no_such_module\n" + OPS},
+        "--continue-on-collection-errors",
+        dict.fromkeys(["tests/test_ops.py::test_add", "tests/test_ops.py::test_env"], "not_run_there"),
+    ),
+    "missing file": (
+        {},
+        "tests/test_ops.py",
+        dict.fromkeys(["tests/test_params.py::test_n[2]", "tests/test_params.py::TestGroup::test_in"], "not_run_there"),
+    ),
+}
+
+
+@pytest.mark.parametrize("harness", ["pytest", "junit"])
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_is_named_when_two_harnesses_disagree(
+    way: str, harness: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A runs everything, B loses tests silently; way 6 (lit) is below. Plain JUnit has no trace of most of them."""
+    files, command, wanted = WAYS[way]
+    whole = folder.run(files)
+    monkeypatch.setenv("LOSE", "1")
+    other = folder.run(files, f"{command} --junitxml=report.xml")
+    if harness == "junit":
+        clone = folder.root / str(folder.runs)
+        read = read_junit(clone, ("report.xml",), {str(path.relative_to(clone)) for path in clone.rglob("*.py")})
+        if way == "early exit":
+            assert isinstance(read, Damaged), "pytest writes its XML at the end, which never came"
+            return
+        assert not isinstance(read, Damaged)
+        other = SuiteResult(Sha(""), TreeId(""), "", "", read, (), (), "junit")
+    found = {one.test: one.kind for one in reconcile({"A": whole, "B": other})}
+    assert wanted.items() <= found.items()

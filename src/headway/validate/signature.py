@@ -26,7 +26,7 @@ _GENERIC = frozenset(
     " exception runtimeerror valueerror keyerror typeerror systemexit timeout timed out returned with non zero call"
     " though the died command step ended not equal expected got actual was but and for from".split()
 )
-TELLING_WORDS = 3
+TELLING_WORDS = 2
 
 
 def normalised(words: str) -> str:
