@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headway.cli.bench_words import bench_lines
 from headway.cli.selftest_words import selftest_code, selftest_json, selftest_lines
 from headway.cli.tune_words import (
     Ticker,
@@ -19,6 +20,7 @@ from headway.cli.tune_words import (
 )
 from headway.core.errors import HeadwayError
 from headway.tune.state import Campaign as CampaignState
+from headway.wiring import bench as benches
 from headway.wiring import lab
 from headway.wiring import tune as wiring
 from headway.wiring import tune_views as views
@@ -282,6 +284,21 @@ def check(
         for line in check_lines(found):
             typer.echo(line)
     raise typer.Exit(0 if found["ok"] else 4)
+
+
+@app.command()
+def bench(
+    tasks: Annotated[list[str], typer.Argument(help="Tasks that ship, or tasks' folders.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Time shipped kernels against their baselines; exit code 4 if one of the tasks could not be timed here."""
+    found = [benches.bench(name) for name in tasks]
+    if as_json:
+        _print_json("headway.tune-bench/1", {"tasks": [asdict(one) for one in found]})
+    else:
+        for line in bench_lines(found):
+            typer.echo(line)
+    raise typer.Exit(4 if any(one.could_not_run for one in found) else 0)
 
 
 @app.command()

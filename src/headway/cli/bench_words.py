@@ -1,0 +1,36 @@
+"""`headway tune bench` in words."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from headway.wiring.bench import Bench
+
+COLUMNS = ("workload", "shape", "regime", "variant", "mode", "median", "low", "high")
+
+
+def bench_lines(found: Iterable[Bench]) -> Iterator[str]:
+    """A task's name and how it was measured, then a line for each figure."""
+    for one in found:
+        if one.could_not_run:
+            yield f"{one.task}: could not run: {one.could_not_run}"
+            continue
+        yield f"{one.task}: {one.how}"
+        for row in one.rows:
+            low, high = row["interval"]
+            yield (
+                f"  {row['case']}: {row['seconds'] * 1e6:.1f} us, again {row['again'] * 1e6:.1f} us, "
+                f"ratio {row['ratio']:.4f} [{low:.4f}, {high:.4f}]"
+            )
+        for row in (one.document or {}).get("rows", []):
+            yield f"  {_shown(row)}"
+
+
+def _shown(row: dict[str, Any]) -> str:
+    if "gpu_ratio" in row:
+        ours, theirs = row["headway"]["gpu"]["median_ms"], row.get("fla", {}).get("gpu", {}).get("median_ms")
+        ratio = row["gpu_ratio"]
+        shape = "x".join(map(str, row["shape"]))
+        told = f"{ratio['median']:.3f} [{ratio['min']:.3f}, {ratio['max']:.3f}]"
+        return f"{shape} {row['regime']}: {ours:.4f} ms, FLA {theirs:.4f} ms, {told}"
+    return ", ".join(f"{name} {json.dumps(row[name])}" for name in COLUMNS if name in row)

@@ -1,0 +1,48 @@
+"""`headway tune bench`: what can be timed here is, and what cannot is said."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from headway.cli.bench_words import bench_lines
+from headway.wiring.bench import Bench
+from headway.wiring.lab import has_gpu
+
+
+def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "headway", "tune", "bench", *arguments],
+        capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(has_gpu(), reason="here the kernels would be timed")
+def test_a_kernel_that_needs_a_gpu_could_not_run_and_the_others_are_timed() -> None:
+    done = run("cpu-softmax", "kda", "mla-decode", "--json")
+    assert done.returncode == 4 and "Traceback" not in done.stderr, done.stderr
+    told = json.loads(done.stdout)
+    assert told["schema"] == "headway.tune-bench/1"
+    softmax, kda, decode = told["tasks"]
+    assert "no NVIDIA GPU" in kda["could_not_run"] and "no NVIDIA GPU" in decode["could_not_run"]
+    assert not softmax["could_not_run"] and softmax["rows"]
+    for row in softmax["rows"]:
+        low, high = row["interval"]
+        assert 0.5 < low <= row["ratio"] <= high < 2 and row["seconds"] > row["floor_seconds"]
+
+
+def test_an_unknown_task_is_one_sentence() -> None:
+    done = run("cpu-softmaxx")
+    assert done.returncode == 1 and "Did you mean cpu-softmax" in done.stderr
+
+
+def test_words_for_what_the_measuring_programs_write() -> None:
+    kda = {
+        "shape": [1, 8192, 64], "regime": "slow", "headway": {"gpu": {"median_ms": 0.51}},
+        "fla": {"gpu": {"median_ms": 1.74}}, "gpu_ratio": {"median": 3.41, "min": 3.4, "max": 3.42},
+    }  # fmt: skip
+    mla = {"workload": "prefill causal", "variant": "headway", "mode": "burst", "median": 5.9, "low": 5.8, "high": 6.0}
+    lines = list(bench_lines([Bench("kda", "how", {"rows": [kda, mla]}), Bench("mla", "", could_not_run="no GPU")]))
+    assert lines[1] == "  1x8192x64 slow: 0.5100 ms, FLA 1.7400 ms, 3.410 [3.400, 3.420]"
+    assert '"burst"' in lines[2] and lines[3] == "mla: could not run: no GPU"
