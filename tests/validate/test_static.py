@@ -12,6 +12,7 @@ pytest.importorskip("triton", reason="triton is not installed (pip install headw
 from headway.cli.main import exit_code_of
 
 KERNELS = """
+import shared_sizes
 import triton
 import triton.language as tl
 
@@ -28,6 +29,7 @@ def wrong(x, BLOCK: tl.constexpr):
 """
 LIST = """
 archs = ["sm_90"]
+path = ["lib"]
 
 [[kernel]]
 name = "scale"
@@ -64,6 +66,8 @@ archs = ["sm_199"]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "kernels.py").write_text(KERNELS)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "shared_sizes.py").write_text("WARPS = 4\n")
     (tmp_path / "kernels.toml").write_text(LIST)
     return tmp_path
 

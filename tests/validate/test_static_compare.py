@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks import ptx_loops, triton_static
 from headway.adapters.kernel_list import KernelListError, parse_kernel_list
 from headway.core.errors import HeadwayError
 from headway.core.fingerprint import Fingerprint
@@ -138,3 +139,35 @@ def test_the_shipped_list_names_files_that_exist() -> None:
     found = parse_kernel_list(path.read_bytes(), "kernels.toml")
     assert len(found.kernels) >= 8 and found.archs == (80, 90, 100)
     assert all((path.parent / str(one["file"])).is_file() for one in found.kernels)
+
+
+def test_the_benchmark_shows_a_saved_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unable = Compiled("j", 90, "could_not_run", "no ptxas")
+    sides = [side("3.6", compiled(), unable), side("3.7", compiled(registers=128, stores=8), unable)]
+    (tmp_path / "report.json").write_text(canonical(report(sides, [])))
+    code = triton_static.main(["--report", str(tmp_path / "report.json")])
+    said = capsys.readouterr().out
+    assert code == 4
+    assert "| k/sm_90 | 64 / 12       | 128 +8 B / 12 |" in said
+    assert "could not run: j/sm_90 by 3.6: no ptxas" in said
+    assert "worse: 3.6 -> 3.7: k/sm_90: registers 64 -> 128; spill stores 0 -> 8" in said
+    assert triton_static.main(["--envs", str(tmp_path)]) == 4
+
+
+def test_what_a_loop_keeps_alive_is_counted() -> None:
+    ptx = """
+.visible .entry k()
+{
+	mov.b64 	%rd1, 0;
+	mov.b32 	{%r1, %r2}, %rd1;
+	mov.b32 	%r9, 7;
+	setp.eq.s32 	%p1, %r1, 0;
+$L__BB0_1:
+	add.s64 	%rd1, %rd1, 8;
+	add.s32 	%r3, %r2, 1;
+	@%p1 bra 	$L__BB0_1;
+	ret;
+}
+"""
+    (row,) = ptx_loops.loops(ptx)
+    assert (row["64 bit"], row["32 bit"], row["predicates"], row["registers"]) == (1, 1, 1, 3)

@@ -54,6 +54,7 @@ class _Threshold(_Table):
 
 class _File(_Table):
     archs: list[_Arch] = Field(default_factory=lambda: list(DEFAULT_ARCHS), min_length=1)
+    path: list[Annotated[str, AfterValidator(_relative)]] = Field(default_factory=list)
     seconds: Annotated[float, Field(gt=0, le=3600, strict=False)] = 120.0
     toolchain: dict[str, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
     threshold: dict[str, _Threshold] = Field(default_factory=dict)
@@ -62,9 +63,13 @@ class _File(_Table):
 
 @dataclass(frozen=True, slots=True)
 class KernelTables:
-    """The list as plain tables, for `headway.wiring.static` to make values of. `seconds` bounds one compilation."""
+    """The list as plain tables, for `headway.wiring.static` to make values of. `seconds` bounds one compilation.
+
+    `path` are folders, relative to the list, in which kernels' files find what they import.
+    """
 
     archs: tuple[int, ...]
+    path: tuple[str, ...]
     seconds: float
     toolchains: dict[str, str]
     thresholds: dict[str, dict[str, Any]]
@@ -103,6 +108,7 @@ def parse_kernel_list(content: bytes, source: str) -> KernelTables:
         raise KernelListError(f"{source} has two kernels called {twice!r}.", "Give each a name of its own.")
     return KernelTables(
         tuple(_number(one) for one in file.archs),
+        tuple(file.path),
         file.seconds,
         dict(file.toolchain),
         {name: one.model_dump() for name, one in file.threshold.items()},

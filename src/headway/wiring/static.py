@@ -113,7 +113,7 @@ def _side(
     say(f"{label}: {sum(len(one.archs) for one in kernels)} compilations …")
     executor = LocalExecutor(layers=frozenset()) if asked.inside else LocalExecutor()
     return compile_side(
-        label, toolchain, root, kernels, PROGRAM, executor, seconds=tables.seconds, jobs=asked.jobs,
+        label, toolchain, root, kernels, PROGRAM, executor, path=tables.path, seconds=tables.seconds, jobs=asked.jobs,
         env=os.environ, keep=_keeper(asked.listings, label),
     )  # fmt: skip
 

@@ -30,6 +30,7 @@ def compile_side(
     program: Path,
     executor: Executor,
     *,
+    path: Sequence[str],
     seconds: float,
     jobs: int,
     env: Mapping[str, str],
@@ -37,14 +38,15 @@ def compile_side(
 ) -> Side:
     """All kernels of the list under `root`, for all their architectures, by one toolchain.
 
-    `program` is the folder of the worker's compile job; `seconds` is the limit of one compilation. What cannot be run
-    is in the answer, with one sentence.
+    `path` are folders, relative to `root`, in which kernels' files find what they import. `program` is the folder of
+    the worker's compile job; `seconds` is the limit of one compilation. What cannot be run is in the answer, with one
+    sentence.
     """
     with tempfile.TemporaryDirectory(prefix="headway-static-") as folder:
         place = Path(folder)
         (place / OUT).mkdir()
         job = {
-            "schema": JOB, "root": str(root), "seconds": seconds, "jobs": jobs,
+            "schema": JOB, "root": str(root), "path": list(path), "seconds": seconds, "jobs": jobs,
             "kernels": [_job_of(one) for one in kernels],
         }  # fmt: skip
         (place / "job.json").write_text(json.dumps(job))

@@ -158,6 +158,14 @@ class StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
+class NoTorch(importlib.abc.MetaPathFinder):
+    """First in the search: torch is not there, for whoever has not imported it by now."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
+        if fullname == "torch":
+            raise ModuleNotFoundError("torch is not needed here", name=fullname)
+
+
 class AbsentModule(types.ModuleType):
     """Any name can be looked up, so that annotations and default values work."""
 
