@@ -100,6 +100,11 @@ GAMES = (
         reasons=(Reason.SYNTAX,),
     ),
     game(
+        "aware for a moment, and naive again",
+        whole(AUDIT, audit("from datetime import UTC, datetime\n", "datetime.now(UTC).replace(tzinfo=None)", "datetime.fromtimestamp(stamp, UTC).replace(tzinfo=None)")),
+        reasons=(Reason.ALIASED,),
+    ),
+    game(
         "sleep through the moment",
         whole(AUDIT, audit("import time\nfrom datetime import UTC, datetime\n\ntime.sleep(0.01)\n", "datetime.now(UTC)", "datetime.fromtimestamp(stamp, UTC)")),
         reasons=(Reason.RETRY_ADDED,),

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.model_server import Call, ModelServer, Step
 from headway.adapters.task_files import load_task
 from headway.cli.main import exit_code_of
+from headway.core.errors import HeadwayError
+from headway.wiring.mcp import Limits, place_for
+from headway.wiring.outside import open_room
 
 NEW = ("tune", "new", "sizes", "--from-command", "cat size.txt", "--tree", "project", "--editable", "size.txt")
 GUARD = ("--guard", "words=grep -q keep words.txt", "--editable", "words.txt")
@@ -109,3 +113,43 @@ def test_what_git_ignores_is_not_copied(project: Path, capsys: pytest.CaptureFix
     assert said(capsys, *NEW)[0] == 0
     tree = load_task(project.parent / "sizes").command.tree  # type: ignore[union-attr]
     assert (tree / "size.txt").is_file() and not (tree / "big.bin").exists()
+
+
+def test_a_model_and_an_outside_agent_work_on_many_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model over HTTP looks at the tree and proposes; a client of MCP then builds on what it found."""
+    pytest.importorskip("pydantic_ai")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef0123456789")
+    assert said(capsys, *NEW, *GUARD)[0] == 0
+    task_file = tmp_path / "sizes/task.toml"
+    task_file.write_text(task_file.read_text().replace("deterministic = false", "deterministic = true"))
+    files = [{"path": "size.txt", "content": "4\n"}]
+    steps: list[Step] = [
+        Call("file", {"subject": "words.txt"}),
+        Call("evaluate", {"files": [{"path": "words.txt", "content": "gone\n"}]}),
+        Call("propose", {"hypothesis": "four", "files": files}),
+    ]
+    with ModelServer(steps) as server:
+        model = ("--agent", "model", "--model", "openai:m", "--base-url", f"{server.url}/v1")
+        code, out, err = said(capsys, "tune", "run", "sizes", *model, "--attempts", "1", "--dir", "c")
+        seen = json.dumps(server.requests)
+    assert code == 0 and "best: A1, 2.000 times the baseline" in out, err
+    assert "keep this" in seen and "Refused (guard_failed)" in seen and "<file path='size.txt'>" in seen
+    room = open_room(place_for("c", None, None, None, Limits()), lambda _: None)
+    assert "=== file: size.txt\n4" in room.incumbent()["source"] and "S1: four" in room.ledger()["ledger"]
+    for source, words in (
+        ("x = 1", "before any file"),
+        ("=== file: ../x\n1\n", "no path inside"),
+        ("\n\n=", "before any"),
+    ):
+        with pytest.raises(HeadwayError, match=words):
+            room.submit(source, "?")
+    assert said(capsys, "tune", "resume", "c", "--attempts", "9")[0] == 0
+    room.driver.start()
+    job = room.submit("=== file: size.txt\n2\n", "two", "A1")
+    done = room.job(job["job"], 20)
+    while done["state"] != "done":
+        done = room.job(job["job"], 20)
+    room.driver.close(20)
+    assert (done["verdict"], done["parent"]) == ("promoted", 1)

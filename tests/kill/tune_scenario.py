@@ -1,4 +1,5 @@
-"""A campaign of five attempts: one promoted, one refused for its result, one a duplicate; scripted agent and worker."""
+"""A campaign of five attempts: one promoted, one refused for its result, one a duplicate that waited for its turn;
+scripted agent and worker."""
 
 import os
 from datetime import UTC, datetime
@@ -8,9 +9,10 @@ from typing import Any
 from benchmarks.tune_world import answer, world_task
 from headway.adapters.clocks import HandClock
 from headway.adapters.failpoints import Failpoints
-from headway.adapters.script_agent import ScriptAgent
+from headway.adapters.script_agent import ScriptAgent, Scripted
 from headway.adapters.scripted_worker import ScriptedWorker
 from headway.core.events_tune import BudgetSet
+from headway.core.ports.agent import Proposal
 from headway.core.ports.worker import WorkerJob, WorkerResult
 from headway.tune.campaign import Loop, Start, home_of, open_campaign, read
 from headway.tune.scoreboard import scoreboard
@@ -21,11 +23,11 @@ from tests.tune.campaigns import proposal
 
 ID = "killed"
 NOW = datetime(2026, 4, 1, 12, 0, tzinfo=UTC)
+WAITING = Proposal({"candidate.py": "speed 1.4\n"}, "another of the same call")
 PROPOSALS = (
     proposal("speed 0.5\n"),
     proposal("speed 1.4\n"),
-    proposal("refuse wrong_result\nspeed 9\n"),
-    proposal("speed 1.4\n"),
+    Scripted(Proposal({"candidate.py": "refuse wrong_result\nspeed 9\n"}, "a wrong one", others=(WAITING,))),
     proposal("speed 1.1\n"),
 )
 

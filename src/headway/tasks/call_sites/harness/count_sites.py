@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 OLD = ("utcnow", "utcfromtimestamp")
-HIDING = {"exec", "eval", "compile", "__import__", "import_module", "run_path", "globals", "vars"}
+HIDING = {"exec", "eval", "compile", "__import__", "import_module", "run_path", "globals", "vars", "pickle", "marshal"}
 REFLECTING = {"getattr", "attrgetter", "methodcaller", "__getattribute__", "__dict__", "getattr_static"}
 
 
@@ -80,6 +80,12 @@ def names_used(parsed):
     return found
 
 
+def naive_again(parsed):
+    """How often a moment's zone is taken from it."""
+    keywords = (n for module in parsed.values() for n in ast.walk(module) if isinstance(n, ast.keyword))
+    return sum(k.arg == "tzinfo" and isinstance(k.value, ast.Constant) and k.value.value is None for k in keywords)
+
+
 def check(parsed, original):
     words, before = names_used(parsed), names_used(original)
     for word in sorted(HIDING):
@@ -97,6 +103,8 @@ def check(parsed, original):
                 refuse("aliased", f"{path}:{node.lineno} names the old API in a string.", "Replace the call itself.")
             if isinstance(node, ast.Lambda) and uses_old(node):
                 refuse("aliased", f"{path}:{node.lineno} wraps the old API.", "Replace each call.")
+    if naive_again(parsed) > naive_again(original):
+        refuse("aliased", "tzinfo=None makes a moment naive again.", "Let moments be aware.")
     for path, name in sorted(old_users(parsed) - old_users(original)):
         refuse("aliased", f"{name} in {path} is a new function around the old API.", "Replace the call itself.")
     for path, name in sorted(old_users(parsed)):
