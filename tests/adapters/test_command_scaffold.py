@@ -127,7 +127,7 @@ def test_a_model_and_an_outside_agent_work_on_many_files(
     files = [{"path": "size.txt", "content": "4\n"}]
     steps: list[Step] = [
         Call("file", {"subject": "words.txt"}),
-        Call("evaluate", {"files": [{"path": "words.txt", "content": "gone\n"}]}),
+        Call("evaluate", {"files": [{"path": "size.txt", "content": "5\n"}]}),
         Call("propose", {"hypothesis": "four", "files": files}),
     ]
     with ModelServer(steps) as server:
@@ -135,7 +135,7 @@ def test_a_model_and_an_outside_agent_work_on_many_files(
         code, out, err = said(capsys, "tune", "run", "sizes", *model, "--attempts", "1", "--dir", "c")
         seen = json.dumps(server.requests)
     assert code == 0 and "best: A1, 2.000 times the baseline" in out, err
-    assert "keep this" in seen and "Refused (guard_failed)" in seen and "<file path='size.txt'>" in seen
+    assert "keep this" in seen and "<file path='size.txt'>" in seen and "A rough look: 1.600 times" in seen
     room = open_room(place_for("c", None, None, None, Limits()), lambda _: None)
     assert "=== file: size.txt\n4" in room.incumbent()["source"] and "S1: four" in room.ledger()["ledger"]
     for source, words in (

@@ -12,7 +12,9 @@ class OutsideAgent:
 
     name = "outside"
 
-    def __init__(self, log: EventLog, blobs: BlobStore, home: StreamId) -> None:
+    def __init__(self, log: EventLog, blobs: BlobStore, home: StreamId, candidate: str) -> None:
+        """`candidate`: the name that a task's one source goes by."""
+        self._candidate = candidate
         self._log = log
         self._blobs = blobs
         self._home = home
@@ -27,15 +29,14 @@ class OutsideAgent:
         waiting = submitted(self._log, self._home, int(request.facts["taken"]))
         if not waiting:
             return NoProposal("declined", "Nobody submitted anything.")
-        return self._proposal(request, waiting[0])
+        return self._proposal(waiting[0])
 
     def ahead(self, request: Request, count: int) -> tuple[Proposal, ...]:
         """The submissions that wait, oldest first."""
         waiting = submitted(self._log, self._home, int(request.facts["taken"]))
-        return tuple(self._proposal(request, one) for one in waiting[:count])
+        return tuple(self._proposal(one) for one in waiting[:count])
 
-    def _proposal(self, request: Request, one: Submission) -> Proposal:
-        (candidate,) = request.files
+    def _proposal(self, one: Submission) -> Proposal:
         source = self._blobs.get(one.said.source).decode("utf-8", "surrogateescape")
         hypothesis = self._blobs.get(one.said.hypothesis).decode("utf-8", "surrogateescape")
-        return Proposal({candidate: source}, hypothesis, one.said.parent, origin=one.number)
+        return Proposal({self._candidate: source}, hypothesis, one.said.parent, origin=one.number)

@@ -82,8 +82,8 @@ def _command(_: Task, args: Args, __: Records) -> Agent:
     return CommandAgent(CommandLine(argv, (*SEEN, *names)), LocalExecutor())
 
 
-def _outside(_: Task, __: Args, records: Records) -> Agent:
-    return OutsideAgent(records.log, records.blobs, records.home)
+def _outside(task: Task, _: Args, records: Records) -> Agent:
+    return OutsideAgent(records.log, records.blobs, records.home, task.candidate_file)
 
 
 AGENTS: dict[str, Callable[[Task, Args, Records], Agent]] = {
