@@ -123,7 +123,7 @@ def test_an_unreachable_upstream_is_a_partial_source_never_nothing_pending(headw
     headway.pair.upstream.path.rename(headway.pair.upstream.path.with_name("gone"))
     refs = headway.pair.fork.refs()
     said = headway("sync", "run")
-    refused(said, 4, "could_not_run(partial_source)", "could not be read", "partial source")
+    refused(said, 4, "could_not_run(partial_source)", "cannot be read", "partial source")
     plan = headway("sync", "plan")
     assert plan.code == 4 and "nothing pending among what is known" in plan.out and "partial source" in plan.err
     assert headway("sync", "plan", "--json").json["source"] == "partial"
@@ -338,11 +338,11 @@ def test_an_unknown_change(headway: Headway) -> None:
     )
 
 
-def test_direct_mode_is_refused_until_it_is_built(headway: Headway) -> None:
+def test_direct_mode_is_refused_while_trunk_is_checked_out(headway: Headway) -> None:
     headway.begin()
     toml = headway.pair.fork.path / "headway.toml"
     toml.write_text(toml.read_text().replace('mode = "branch"', 'mode = "direct"'))
-    refused(headway("sync", "run"), 4, "'direct' is not built yet")
+    refused(headway("sync", "run"), 1, "Trunk (main) is checked out at", "git checkout --detach")
 
 
 @pytest.mark.parametrize("name", ["headway", "headway/sync/mine"])

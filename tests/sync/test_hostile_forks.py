@@ -72,7 +72,7 @@ def test_a_moved_ref_while_tests_run_is_an_alarm_and_nothing_lands(tmp_path: Pat
     """As on a machine without any sandbox layer: the reach is there, the comparison before and after still refuses."""
     headway = new_fork(tmp_path)
     fork = headway.pair.fork
-    first = fork.head("main~1")
+    main, first = fork.head("main"), fork.head("main~1")
     argv = ["git", f"--git-dir={fork.path}/.git", "update-ref", "refs/heads/main", first]
     attack = f"import subprocess; subprocess.run({argv!r})\n{CHECK}"
     change = headway.pair.upstream.commit("better tests", {"check.py": attack})
@@ -82,5 +82,12 @@ def test_a_moved_ref_while_tests_run_is_an_alarm_and_nothing_lands(tmp_path: Pat
     with pytest.raises(HeadwayError, match=r"refused\(tampered\): .*ref refs/heads/main"):
         wiring.run(fork.path, None, 0, bare)
     assert fork.git("for-each-ref", "refs/heads/headway") == "", "nothing landed"
+    assert headway.answer(change) == headway.answer(after) == "pending", "one of the two: each is tried alone next"
+    fork.git("update-ref", "refs/heads/main", main)
+    with pytest.raises(HeadwayError, match=r"refused\(tampered\)"):
+        wiring.run(fork.path, None, 0, bare)
+    assert fork.git("for-each-ref", "refs/heads/headway") == "", "nothing landed"
     assert headway.answer(change) == "deferred(tampered)" and headway.answer(after) == "pending"
-    assert headway.status()["closed"]
+    fork.git("update-ref", "refs/heads/main", main)
+    wiring.run(fork.path, None, 0, bare)
+    assert headway.answer(after) == "picked(landed)" and headway.status()["closed"]

@@ -51,3 +51,12 @@ class Git:
     def environment(self) -> dict[str, str]:
         """The environment its children see; for long-lived readers of the same repository."""
         return {**scrubbed_environment(os.environ), **self._set}
+
+
+def without_user_info(source: str) -> str:
+    """A URL without the user-info part, where people keep tokens."""
+    scheme, separator, rest = source.partition("://")
+    if not separator:
+        return source
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"

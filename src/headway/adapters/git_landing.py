@@ -8,7 +8,7 @@ signature that fails is exit 128 in git and never an empty pick: it is raised he
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -16,19 +16,17 @@ from headway.adapters.clocks import SystemClock
 from headway.adapters.failpoints import OFF, Failpoints
 from headway.adapters.git_command import Git
 from headway.adapters.git_objects import write_loose
+from headway.adapters.git_probe import FETCH, PROBE_REF, fetch_aside, remote_head, unreachable
 from headway.adapters.git_trial import Quarantine
 from headway.adapters.processes import ProcessFailed
 from headway.core.errors import HeadwayError
 from headway.core.names import Sha
 from headway.core.ports.clock import Clock
-from headway.core.ports.git import Draft, HookRefused, RefMoved, SigningFailed, SourceUnreachable
+from headway.core.ports.git import Draft, HookRefused, RefMoved, SigningFailed
 from headway.core.trailers import read_trailers
 
 DURABLE = ("-c", "core.fsync=committed")
 """git's default does not sync loose objects; a branch that survives a power cut must not point at nothing."""
-
-IMPATIENT = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60")
-"""A server that sends less than 1000 bytes a second for a minute is taken for gone: a run must not hang for ever."""
 
 MESSAGE_HOOKS = (("prepare-commit-msg", ("message",)), ("commit-msg", ()))
 
@@ -103,31 +101,22 @@ class GitLanding:
                 return where
         return None
 
-    def fetch(self, source: str, branch: str, ref: str) -> Sha:
-        wanted = branch if branch.startswith("refs/") else f"refs/heads/{branch}"
-        folder, there = self._fetch_from or (source, wanted)
+    def fetch(self, source: str, branch: str, ref: str, accept: Callable[[Sha], None] = lambda _: None) -> Sha:
+        """See the port. Objects go to the quarantine first, so that a head that is refused leaves nothing here."""
         self._failpoints.hit("git.fetch.before")
-        ran = self._git.run(
-            *IMPATIENT,
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--no-recurse-submodules",
-            "--no-write-fetch-head",
-            "--no-auto-maintenance",
-            "--refmap=",
-            "--end-of-options",
-            folder,
-            f"+{there}:{ref}",
-            ok=None,
-        )
-        head = self.read(ref) if ran.code == 0 else None
-        if head is None:
-            raise SourceUnreachable(
-                f"Upstream {without_user_info(source)} (branch {branch}) could not be read: "
-                f"{ran.complaint.replace(source, without_user_info(source))}.",
-                "What is known of it is a partial source; mend the address or the network and run again.",
-            )
+        if self._fetch_from is None:
+            head = remote_head(self._git, source, branch)
+            if head != self.read(ref):
+                fetch_aside(self._git, self._quarantine, source, branch, head)
+            accept(head)
+            folder, there = str(self._quarantine.directory), PROBE_REF
+        else:
+            (folder, there), head = self._fetch_from, None
+        if head is None or head != self.read(ref):
+            ran = self._git.run(*FETCH, "--end-of-options", folder, f"+{there}:{ref}", ok=None)
+            head = self.read(ref) if ran.code == 0 else None
+            if head is None:
+                raise unreachable(source, branch, ran)
         self._failpoints.hit("git.fetch.after")
         return head
 
@@ -219,15 +208,6 @@ class GitLanding:
                 f"The commit could not be written into {self._git.directory}: {failed.ran.complaint}.",
                 "Make room or mend the permissions and run again; no branch was moved.",
             ) from failed
-
-
-def without_user_info(source: str) -> str:
-    """A URL without the user-info part, where people keep tokens."""
-    scheme, separator, rest = source.partition("://")
-    if not separator:
-        return source
-    host, slash, path = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def _author_variables(author: bytes) -> Mapping[str, str]:

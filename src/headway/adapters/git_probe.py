@@ -1,47 +1,72 @@
-"""A first look at an upstream before anything is written: its branch is fetched into a quarantine only."""
+"""Upstream looked at before anything is written: its branch is fetched into a quarantine first.
+
+git runs in the owner's repository, so that his credentials and `url.insteadOf` apply, but writes elsewhere.
+"""
 
 import os
 
-from headway.adapters.git_command import Git
-from headway.adapters.git_landing import without_user_info
+from headway.adapters.git_command import Git, without_user_info
 from headway.adapters.git_trial import Quarantine
+from headway.adapters.processes import Ran
 from headway.core.names import Sha
 from headway.core.ports.git import SourceUnreachable
 
 PROBE_REF = "refs/headway/probe"
 
+IMPATIENT = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60")
+"""A server that sends less than 1000 bytes a second for a minute is taken for gone: a run must not hang for ever."""
+
+FETCH = (
+    *IMPATIENT, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
+    "--no-auto-maintenance", "--refmap=",
+)  # fmt: skip
+
 
 def probe_upstream(fork: Git, quarantine: Quarantine, source: str, branch: str) -> Sha:
     """Upstream's head, with its objects in the quarantine and `PROBE_REF` of the quarantine pointing at it.
 
-    git runs in the owner's repository, so that his credentials and `url.insteadOf` apply, but writes elsewhere.
     Raises SourceUnreachable for an address that cannot be read or a branch that is not there.
     """
-    wanted = branch if branch.startswith("refs/") else f"refs/heads/{branch}"
-    listed = fork.run("ls-remote", "--quiet", "--end-of-options", source, wanted, ok=None)
+    head = remote_head(fork, source, branch)
+    fetch_aside(fork, quarantine, source, branch, head)
+    return head
+
+
+def remote_head(fork: Git, source: str, branch: str) -> Sha:
+    """Where a branch of `source` stands now. Raises SourceUnreachable."""
+    wanted = _full(branch)
+    listed = fork.run(*IMPATIENT, "ls-remote", "--quiet", "--end-of-options", source, wanted, ok=None)
     if listed.code != 0:
-        raise SourceUnreachable(
-            f"Upstream {without_user_info(source)} cannot be read: {_shown(listed.complaint, source)}.",
-            "Check --upstream, the network and your access.",
-        )
+        raise unreachable(source, branch, listed)
     if not listed.stdout.strip():
         raise SourceUnreachable(
-            f"Upstream {without_user_info(source)} has no branch {branch!r}.", "Name one with --branch."
+            f"Upstream {without_user_info(source)} has no branch {branch!r}.",
+            "Name one with --branch, or in `[upstream]` of headway.toml.",
         )
-    head = Sha(listed.text.split("\t")[0])
+    return Sha(listed.text.split("\t")[0])
+
+
+def fetch_aside(fork: Git, quarantine: Quarantine, source: str, branch: str, head: Sha) -> None:
+    """Bring `head` with its objects into the quarantine, and point `PROBE_REF` there at it."""
+    git = quarantine.git
     elsewhere = {
         "GIT_OBJECT_DIRECTORY": os.fspath(quarantine.objects),
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": quarantine.lender,
     }
-    flags = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance")
-    fetched = fork.run("fetch", *flags, "--refmap=", "--end-of-options", source, wanted, ok=None, env=elsewhere)
+    fetched = fork.run(*FETCH, "--end-of-options", source, _full(branch), ok=None, env=elsewhere)
+    if fetched.code == 0:
+        fetched = git.run("update-ref", PROBE_REF, head, ok=None)  # fails where upstream was moved in between
     if fetched.code != 0:
-        raise SourceUnreachable(
-            f"Upstream {without_user_info(source)} cannot be fetched: {_shown(fetched.complaint, source)}.",
-            "Try again.",
-        )
-    quarantine.git.run("update-ref", PROBE_REF, head)
-    return head
+        raise unreachable(source, branch, fetched)
+
+
+def unreachable(source: str, branch: str, ran: Ran) -> SourceUnreachable:
+    """What git said, without the address's user-info."""
+    shown = without_user_info(source)
+    return SourceUnreachable(
+        f"Upstream {shown} cannot be read (branch {branch}): {ran.complaint.replace(source, shown)}.",
+        "What is known of it is a partial source; mend the address or the network and run again.",
+    )
 
 
 def default_branch(fork: Git, source: str) -> str:
@@ -53,5 +78,5 @@ def default_branch(fork: Git, source: str) -> str:
     return "main"
 
 
-def _shown(complaint: str, source: str) -> str:
-    return complaint.replace(source, without_user_info(source))
+def _full(branch: str) -> str:
+    return branch if branch.startswith("refs/") else f"refs/heads/{branch}"

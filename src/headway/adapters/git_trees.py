@@ -55,6 +55,12 @@ class GitTrees:
                 seen.update(dict.fromkeys((new, old)))
         return [oid for oid in seen if oid != ABSENT_OID]
 
+    def mentions(self, treeish: str, word: str) -> bool:
+        if self._git.run("grep", "-q", "-I", "-w", "-F", "-e", word, treeish, ok=None).code == 0:
+            return True
+        names = self._git.run("ls-tree", "-r", "-z", "--name-only", treeish).stdout.split(b"\0")
+        return any(name.rpartition(b"/")[2] == os.fsencode(word) for name in names)
+
 
 def _entry(mode: str, oid: str) -> Entry | None:
     return None if mode == "000000" else Entry(mode, oid)

@@ -93,6 +93,27 @@ class SqliteLog:
         self._failpoints.hit("append.after", str(added[-1].position) if added else "")
         return added
 
+    def take_over(self, records: Sequence[Record]) -> None:
+        """Records of another copy of this log that follow the newest one here: each proven, all committed or none.
+
+        Raises LogDamaged for a record that does not continue its stream, UnknownEvent for a newer headway's.
+        """
+        if not records:
+            return
+        for record in records:
+            if record.type not in event_types():
+                raise unknown(record.type)
+        with self._transaction():
+            heads = self._all_heads()
+            position = self.last_position()
+            for record in records:
+                if record.position <= position:
+                    raise damaged(record.stream, record.version, record.position, "its position is taken")
+                head = followed(heads.get(record.stream, NEW), record)
+                heads[record.stream], position = head, record.position
+            self._write_rows(list(records), {r.stream: heads[r.stream] for r in records}, position)
+        self._tail.write(records[-1].position, records[-1].hash)
+
     def read(self, stream: StreamId, after: int = 0) -> Iterator[Record]:
         """See the port. Gives the records that were there when the first one was asked for, each one checked."""
         end = self._head(stream)

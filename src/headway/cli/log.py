@@ -12,6 +12,7 @@ import typer
 from headway.core.log_lines import line_of, object_of
 from headway.core.upkeep import CheckReport
 from headway.wiring import log as wiring
+from headway.wiring import log_share as share
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -88,6 +89,22 @@ def redact(
 ) -> None:
     """Remove a blob's content for good and record who did it and why; the chain still verifies."""
     typer.echo(f"Redacted {wiring.redact_blob(state, blob, by=by or _user(), reason=reason)}.")
+
+
+RemoteArgument = Annotated[str, typer.Argument(help="A git remote's name, a path or a URL.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
+
+
+@app.command()
+def push(remote: RemoteArgument = "origin", dry_run: DryRunOption = False, state: StateOption = None) -> None:
+    """Keep the log as `refs/headway/log` of a remote; refused where somebody else pushed since the last pull."""
+    typer.echo(share.push_log(state, remote, dry_run=dry_run))
+
+
+@app.command()
+def pull(remote: RemoteArgument = "origin", dry_run: DryRunOption = False, state: StateOption = None) -> None:
+    """Take the log over from a remote, where it continues this one (or this one is empty)."""
+    typer.echo(share.pull_log(state, remote, dry_run=dry_run))
 
 
 def _verdict(report: CheckReport) -> str:

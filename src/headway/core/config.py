@@ -37,6 +37,26 @@ class LandingConfig:
     branch: str = "headway/sync"
     hooks: Literal["run", "skip"] = "run"
     """Whether the owner's message hooks and his reference-transaction hook are run for landings."""
+    remote: str = "origin"
+    """Mode `pull-request`: the git remote (name, path or URL) that holds trunk and gets the landing branch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgeConfig:
+    """Where pull requests and issues are filed. `github`: `repository` is `owner/name`; `folder`: a folder's path."""
+
+    kind: Literal["github", "folder"]
+    repository: str
+    api_url: str = "https://api.github.com"
+    token_env: str = "GITHUB_TOKEN"
+    """The environment variable that holds the token; the token itself is never in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchConfig:
+    """`alarm_hours`: how long the frontier may stand still while commits wait, before that is an alarm."""
+
+    alarm_hours: float = 24.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +126,8 @@ class Config:
     source: str
     landing: LandingConfig = LandingConfig()
     plan: PlanConfig = PlanConfig()
+    forge: ForgeConfig | None = None
+    watch: WatchConfig = WatchConfig()
     policy: tuple[PolicyRule, ...] = ()
     invariant: tuple[Invariant, ...] = ()
     protected_paths: tuple[str, ...] = (CONFIG_NAME,)

@@ -90,7 +90,10 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """A trial pick of `change` on `onto`. `tree` is what came out of a clean or resolved one, else ""."""
+    """A trial pick of `change` on `onto`. `tree` is what came out of a clean or resolved one, else "".
+
+    `onto` is a commit, or the tree of the pick before it in the same bundle.
+    """
 
     TYPE: ClassVar[str] = "sync.attempted.v1"
     change: Sha
@@ -104,7 +107,8 @@ class Attempted:
 class Validated:
     """L1's answer for `commit` (the pick of `change`, ready to land) against its parent `onto`.
 
-    What ran is in `validation/<fork>`, appended together with this.
+    Read, no longer written: `events_loop.Probed` says the same of bundles. What ran is in `validation/<fork>`, appended
+    together with this.
     """
 
     TYPE: ClassVar[str] = "sync.validated.v1"

@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any
 
+from headway.core.errors import HeadwayError
+from headway.core.events import canonical_json
 from headway.core.ports.log import Record
 
 LONG_HEX = re.compile(r"\b(sha256:)?([0-9a-f]{12})[0-9a-f]{28,}\b")
@@ -31,6 +33,16 @@ def object_of(record: Record) -> dict[str, Any]:
         "prev_hash": record.prev_hash,
         "hash": record.hash,
     }
+
+
+def record_of(line: dict[str, Any]) -> Record:
+    """The record that `object_of` made a line of. Raises HeadwayError for a line that is no record."""
+    try:
+        payload = canonical_json(line["payload"])
+        facts = (line[name] for name in ("position", "stream", "version", "ts", "type"))
+        return Record(*facts, payload, line["prev_hash"], line["hash"])
+    except (KeyError, TypeError) as fault:
+        raise HeadwayError("A line of the log is no record of headway.", "Export or push it again.") from fault
 
 
 def _fields(payload: str) -> str:

@@ -57,6 +57,14 @@ class Reason(StrEnum):
     PARTIAL_SOURCE = "partial_source"
     """Upstream could not be refreshed: what is known of it may not be all there is."""
 
+    # --- sync: the landing loop
+    REQUEST_CLOSED = "request_closed"
+    """A person closed headway's pull request without merging it: headway opens no other behind their back."""
+    FORGE_REFUSED = "forge_refused"
+    """The forge or its git remote said no: an expired token, a protected branch, a ref that somebody else moved."""
+    FORGE_UNREACHABLE = "forge_unreachable"
+    """The forge or its git remote did not answer: nothing was decided."""
+
     # --- sync: the rails, which look at every proposal (a resolver's, an agent's, a person's, and git's own clean pick)
     OUTSIDE_CONFLICT = "outside_conflict"
     """The proposal edits something that was not in conflict."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 UPSTREAM_COMMIT = "Upstream-Commit"
 UPSTREAM_PR = "Upstream-PR"
 RESOLVED_BY = "Resolved-By"
+HEADWAY_BUNDLE = "Headway-Bundle"
+"""`ID n/m`: the n-th of m commits that landed together; L1 saw only the last of them."""
 
 _LINE = re.compile(rb"^([A-Za-z0-9][A-Za-z0-9-]*):[ \t]+(\S.*?)\s*$")
 _CHERRY = re.compile(rb"^\(cherry picked from commit [0-9a-f]{7,64}\)\s*$")

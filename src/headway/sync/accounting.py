@@ -6,6 +6,17 @@ from typing import get_args
 
 from headway.core.events import Event
 from headway.core.events_core import InboxTaken
+from headway.core.events_loop import (
+    BundleClosed,
+    BundleDropped,
+    Ejected,
+    Hastened,
+    LandingUndone,
+    Probed,
+    RequestSeen,
+    Suspected,
+    Waits,
+)
 from headway.core.events_sync import (
     Attempted,
     ConfigWritten,
@@ -19,10 +30,10 @@ from headway.core.events_sync import (
     RunStarted,
     SourceFailed,
     UpstreamSeen,
-    Validated,
 )
 from headway.core.names import BlobId, Digest, Sha
 from headway.core.ports.git import Commit
+from headway.sync.bundle import Bundle
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SECONDS_A_DAY = 86_400
@@ -49,9 +60,20 @@ class Ledger:
     ended: tuple[RunEnded, ...] = ()
     tip: Sha | None = None
     branch_at: Sha | None = None
-    attempted: Attempted | None = None
-    validated: Validated | None = None
+    bundle: Bundle | None = None
+    """What this run is filling or testing; None between landings."""
     last_landing: Sha | None = None
+    landings: tuple[Landed, ...] = ()
+    undone: frozenset[Sha] = frozenset()
+    """Landings that were taken back."""
+    waits: Mapping[Sha, tuple[Sha, ...]] = field(default_factory=dict)
+    """Deferred change -> the changes of which one must land or be decided before it is tried again by itself."""
+    urgent: frozenset[Sha] = frozenset()
+    """Changes that go ahead of all others, each on its own."""
+    suspects: frozenset[Sha] = frozenset()
+    """Changes that are tried alone, because a bundle they were in touched the owner's repository."""
+    requests: tuple[RequestSeen, ...] = ()
+    """Headway's own pull requests by serial, each as it was last seen."""
     inbox_taken: int = 0
     config_written: Digest | None = None
 
@@ -62,8 +84,13 @@ class Ledger:
 
     @property
     def next_pending(self) -> Sha | None:
-        """The oldest change without a disposition."""
-        return next((change for change in self.changes if change not in self.dispositions), None)
+        """The change to look at next: the oldest urgent one, else the oldest, that is neither answered nor bundled."""
+        bundled = frozenset(self.bundle.changes) if self.bundle is not None else frozenset()
+        left = (change for change in self.changes if change not in self.dispositions and change not in bundled)
+        if not self.urgent:
+            return next(left, None)
+        waiting = tuple(left)
+        return next((change for change in waiting if change in self.urgent), waiting[0] if waiting else None)
 
 
 def apply(ledger: Ledger, event: Event) -> Ledger:
@@ -96,43 +123,69 @@ def _in_run(ledger: Ledger, event: Event) -> Ledger:
     match event:
         case RunStarted():
             at = Sha(event.branch_at) if event.branch_at else None
-            fresh = replace(ledger, run=event, refreshed=False, handled=0, attempted=None, validated=None)
+            fresh = replace(ledger, run=event, refreshed=False, handled=0, bundle=None)
             return replace(fresh, tip=event.tip, branch_at=at)
         case RunEnded():
-            return replace(ledger, run=None, attempted=None, validated=None, ended=(*ledger.ended, event))
+            return replace(ledger, run=None, bundle=None, ended=(*ledger.ended, event))
         case Attempted():
-            return replace(ledger, attempted=event if event.result in ("clean", "resolved") else None, validated=None)
-        case Validated():
-            return replace(ledger, validated=event)
+            bundle = ledger.bundle or Bundle(event.onto)
+            return replace(ledger, bundle=bundle.joined(event)) if event.result in ("clean", "resolved") else ledger
         case Landed():
-            return replace(
-                ledger,
-                tip=event.commit,
-                branch_at=event.commit,
-                last_landing=event.commit,
-                attempted=None,
-                validated=None,
-            )
+            at = event.commit
+            landings = (*ledger.landings, event)
+            return replace(ledger, tip=at, branch_at=at, last_landing=at, landings=landings, bundle=None)
+        case LandingUndone():
+            undone = ledger.undone | {event.landing}
+            return replace(ledger, tip=event.tip, branch_at=event.tip, last_landing=event.tip, undone=undone)
+        case _:
+            return _in_loop(ledger, event)
+
+
+def _in_loop(ledger: Ledger, event: Event) -> Ledger:
+    bundle = ledger.bundle
+    match event:
+        case BundleClosed() if bundle is not None:
+            return replace(ledger, bundle=replace(bundle, id=event.bundle))
+        case Probed() if bundle is not None:
+            return replace(ledger, bundle=replace(bundle, probes=(*bundle.probes, event)))
+        case Ejected() | BundleDropped():
+            return replace(ledger, bundle=None)
+        case Suspected():
+            return replace(ledger, suspects=ledger.suspects | set(event.changes))
+        case Waits():
+            return replace(ledger, waits={**ledger.waits, event.change: event.on})
+        case Hastened():
+            return replace(ledger, urgent=ledger.urgent | {event.change, *event.needs})
+        case RequestSeen():
+            earlier = tuple(one for one in ledger.requests if one.serial != event.serial)
+            return replace(ledger, requests=(*earlier, event))
         case _:
             return ledger
 
 
 def _disposed(ledger: Ledger, event: Disposed) -> Ledger:
-    closes_current = ledger.attempted is not None and ledger.attempted.change == event.change
+    change, bundle = event.change, ledger.bundle
+    if bundle is not None and change in bundle.changes:
+        bundle = None  # somebody else answered for a member: what was stacked on it no longer holds
+    elif bundle is not None and event.by == "run":
+        bundle = bundle.with_answer(change)
     return replace(
         ledger,
-        dispositions={**ledger.dispositions, event.change: event},
-        forced=ledger.forced - {event.change},
+        dispositions={**ledger.dispositions, change: event},
+        forced=ledger.forced - {change},
+        urgent=ledger.urgent - {change},
+        suspects=ledger.suspects - {change},
         handled=ledger.handled + (event.by in ("run", "policy")),
-        attempted=None if closes_current else ledger.attempted,
-        validated=None if closes_current else ledger.validated,
+        bundle=bundle,
     )
 
 
 def _reopened(ledger: Ledger, event: Reopened) -> Ledger:
     kept = {change: old for change, old in ledger.dispositions.items() if change != event.change}
+    waits = {change: on for change, on in ledger.waits.items() if change != event.change}
     forced = ledger.forced | {event.change} if event.forced else ledger.forced
-    return replace(ledger, dispositions=kept, forced=forced)
+    taken_back = event.by == "run" and ledger.handled > 0
+    return replace(ledger, dispositions=kept, forced=forced, waits=waits, handled=ledger.handled - taken_back)
 
 
 def pin_of(ledger: Ledger) -> Sha | None:

@@ -1,11 +1,14 @@
 """How an upstream change travels to the fork. Read `next_stage` from top to bottom.
 
-    seen -> assessed -> composed and validated by L1 -> landed: picked
-                 \\                             \\-> refused: deferred, with evidence
-                  \\-> already_present | reverted_pair | wont_port | deferred, with evidence
+    seen -> assessed -> joins the bundle -> bundle closed -> L1 -> green: landed, picked
+                 \\                                           \\-> red: L1 again on parts of it, until the guilty
+                  \\                                                member is known; that one is deferred, the green
+                   \\                                               before it land, those after it are pending again
+                    \\-> already_present | reverted_pair | wont_port | deferred, with evidence
 
 The ledger (`fork/<id>`) is the only state: its last event decides the next stage, so a run that was killed anywhere is
-gone on with by running again. The steps are in `steps.py`; what may be taken is decided in `triage.py`.
+gone on with by running again. The steps are in `steps.py` and `landing_steps.py`; what may be taken is decided in
+`triage.py`, who waits for whom in `chains.py`, who is guilty in `group_testing.py`.
 """
 
 from collections.abc import Callable
@@ -14,6 +17,7 @@ from dataclasses import dataclass, replace
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.journey import Act, Decide, Facts, Journey, Stage, drive
 from headway.sync.accounting import Ledger, apply
+from headway.sync.chains import released
 from headway.sync.room import Room
 from headway.sync.steps import Orders, Steps
 
@@ -46,36 +50,76 @@ class Travel:
 
     def next_stage(self, ledger: Ledger) -> Stage[Ledger]:
         """What comes next for the fork, from its ledger."""
-        steps = self.steps
+        steps, landing = self.steps, self.steps.landing
         if not steps.goes_on_with(ledger):
             return Decide("begin", steps.begin)
         if not ledger.refreshed:
             return self._refresh()
+        if (stage := self._request(ledger)) is not None:
+            return stage
         if steps.trunk_moved(ledger):
             return Decide("scan", steps.scan)
         if steps.inbox_waits(ledger):
             return Decide("take inbox", steps.take_inbox)
-        if ledger.validated is not None and steps.is_still_composed(ledger.validated):
-            return self._land()
-        if ledger.attempted is not None and ledger.validated is None:
-            return self._validate()
+        if ledger.bundle is not None and ledger.bundle.id:
+            return self._tested(ledger)
+        if released(ledger):
+            return Decide("release", steps.release)
+        if landing.is_full(ledger):
+            return Decide("close the bundle", landing.close)
         if ledger.next_pending is None or steps.limit_reached(ledger):
             return Decide("end", steps.end)
-        return Decide("assess", steps.assess)
+        return Decide("assess", landing.assess)
+
+    def _request(self, ledger: Ledger) -> Stage[Ledger] | None:
+        """Mode `pull-request`: the request's own turn, at both ends of a run and never within a bundle."""
+        steps, requests = self.steps, self.steps.requests
+        if requests is None or ledger.bundle is not None:
+            return None
+        if requests.is_closed(ledger):
+            return Decide("stop", requests.stop_closed)
+        if requests.stands_on_merged(ledger):
+            return Decide("begin at trunk", steps.begin)
+        at_the_end = ledger.next_pending is None or steps.limit_reached(ledger)
+        if requests.is_unpublished(ledger) and (at_the_end or not requests.has_landed(ledger)):
+            return self._publish()
+        return None
+
+    def _tested(self, ledger: Ledger) -> Stage[Ledger]:
+        """A closed bundle: L1 until it is known what lands and who is guilty, then the landing."""
+        landing = self.steps.landing
+        found = landing.found(ledger)
+        if found is None:
+            return self._validate()
+        if found.lands == 0:
+            return Decide("eject", landing.eject)
+        if not landing.is_still_composed(ledger, found):
+            return Decide("drop the bundle", landing.drop)
+        return self._land()
 
     def journey(self) -> Journey[Ledger]:
         """The loop's view of it."""
-        acts = {act.name: act for act in (self._refresh(), self._validate(), self._land())}
+        acts = {act.name: act for act in (self._refresh(), self._validate(), self._land(), *self._publishing())}
         return Journey(self.steps.room.home, Ledger(), apply, self.next_stage, acts)
 
     def _refresh(self) -> Act[Ledger]:
         return Act("refresh", self.steps.refresh_intent, self.steps.refresh, self.steps.again)
 
     def _validate(self) -> Act[Ledger]:
-        return Act("validate", self.steps.validate_intent, self.steps.validate, self.steps.again)
+        landing = self.steps.landing
+        return Act("validate", landing.validate_intent, landing.validate, self.steps.again)
 
     def _land(self) -> Act[Ledger]:
-        return Act("land", self.steps.land_intent, self.steps.land, self.steps.settle_landing)
+        landing = self.steps.landing
+        return Act("land", landing.land_intent, landing.land, landing.settle_landing)
+
+    def _publish(self) -> Act[Ledger]:
+        requests = self.steps.requests
+        assert requests is not None
+        return Act("publish", requests.publish_intent, requests.publish, self.steps.again)
+
+    def _publishing(self) -> tuple[Act[Ledger], ...]:
+        return () if self.steps.requests is None else (self._publish(),)
 
 
 def _raise_if_stopped(room: Room, ledger: Ledger) -> None:

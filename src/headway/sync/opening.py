@@ -98,7 +98,7 @@ class Opening:
         return Settled("again")
 
     def _trunk(self) -> Sha:
-        trunk = self.room.landing.read(self.room.trunk_ref)
+        trunk = self.room.trunk()
         if trunk is None:
             raise HeadwayError(f"The fork has no branch {self.room.config.fork.trunk!r}.", "Give it with --trunk.")
         return trunk

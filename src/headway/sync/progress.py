@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from headway.core.events import Event
+from headway.core.events_loop import BundleClosed, Ejected, Probed, RequestSeen
 from headway.core.events_sync import Attempted, Disposed, RunEnded, UpstreamSeen
 from headway.core.names import StreamId
 from headway.core.ports.log import Append, EventLog, Record
+from headway.sync.group_testing import least_runs
 
 
 class TellingLog:
@@ -40,11 +42,28 @@ def line_of(event: Event) -> str:
         case UpstreamSeen():
             return f"upstream at {event.head[:12]}: {event.count} changes in range, {len(event.changes)} new"
         case Attempted():
-            return f"{event.change[:12]}  clean: L1 is running"
+            return f"{event.change[:12]}  {event.result}"
+        case BundleClosed():
+            return f"bundle of {len(event.changes)}: L1 is running" if len(event.changes) > 1 else "L1 is running"
+        case Probed() if event.verdict == "refused" and len(event.changes) > 1:
+            return f"the {len(event.changes)} together are red ({event.reason}): looking for the guilty"
+        case Ejected():
+            return _ejected(event)
         case Disposed():
             landed = f" as {event.landed[:12]}" if event.landed else ""
             return f"{event.change[:12]}  {event.kind}({event.reason}){landed}"
+        case RequestSeen():
+            return f"request {event.url}: {event.state}, checks {event.checks}, mergeable {event.mergeable}"
         case RunEnded():
             return f"run ended: {event.outcome}{f' ({event.reason})' if event.reason else ''}"
         case _:
             return ""
+
+
+def _ejected(event: Ejected) -> str:
+    """Who, why, and what it cost beside the least that any search could have done with."""
+    guilt = f"only together with {event.partner[:12]}" if event.partner else f"alone: {event.alone}"
+    return (
+        f"bundle of {event.of}: {event.change[:12]} is guilty ({guilt}); {event.runs} runs of L1, "
+        f"the least possible is {least_runs(event.of)}"
+    )

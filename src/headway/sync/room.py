@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway.core.config import Config
+from headway.core.errors import HeadwayError
 from headway.core.events import Event, decode
 from headway.core.journey import Facts
 from headway.core.names import BlobId, Sha, StreamId
 from headway.core.ports.blobs import BlobStore
+from headway.core.ports.forge import Forge
 from headway.core.ports.git import Landing, TrialMerges
 from headway.core.ports.log import EventLog
 from headway.core.ports.patches import PatchReader
+from headway.core.ports.remote import Remote
 from headway.core.ports.trees import Trees
 from headway.sync.accounting import Ledger, apply
 from headway.sync.adopt import Reader
@@ -39,6 +42,9 @@ class Room:
     l1: L1 | None
     foresee: Callable[[Sha, str], None] = lambda _change, _onto: None
     """A hint: this pick will probably be asked of `merges` next."""
+    forge: Forge | None = None
+    remote: Remote | None = None
+    """Where trunk is read from and the landing branch is pushed to; in mode `pull-request` only, like `forge`."""
 
     @property
     def home(self) -> StreamId:
@@ -55,14 +61,43 @@ class Room:
         return StreamId(f"change/{self.config.fork.id}/{change}")
 
     @property
+    def branch(self) -> str:
+        """Where green picks go: the landing branch, or trunk itself in mode `direct`."""
+        return self.config.fork.trunk if self.config.landing.mode == "direct" else self.config.landing.branch
+
+    @property
     def branch_ref(self) -> str:
-        """The landing branch by its full name."""
-        return f"refs/heads/{self.config.landing.branch}"
+        """The same by its full name."""
+        return f"refs/heads/{self.branch}"
+
+    def refuse_checked_out(self) -> None:
+        """Raises HeadwayError while the branch is checked out: moving it would leave that work tree behind."""
+        if (where := self.landing.checked_out_at(self.branch)) is None:
+            return
+        if self.config.landing.mode == "direct":
+            raise HeadwayError(
+                f"Trunk ({self.branch}) is checked out at {where}, and a direct landing would leave that tree behind.",
+                'Check out another branch there (`git checkout --detach`), or use `[landing] mode = "branch"`.',
+            )
+        raise HeadwayError(
+            f"The landing branch {self.branch} is checked out at {where}, and moving it would leave that tree behind.",
+            "Check out another branch there, or set `[landing] branch` to another name.",
+        )
 
     @property
     def trunk_ref(self) -> str:
         """The fork's trunk by its full name."""
         return f"refs/heads/{self.config.fork.trunk}"
+
+    @property
+    def remote_trunk_ref(self) -> str:
+        """Where the remote's trunk is kept in the fork: out of the way of the owner's own remotes."""
+        return f"refs/headway/trunk/{self.config.fork.trunk}"
+
+    def trunk(self) -> Sha | None:
+        """Where trunk stands. With pull requests it moves on the remote, and the local branch may lag behind."""
+        remote = self.landing.read(self.remote_trunk_ref) if self.config.landing.mode == "pull-request" else None
+        return remote or self.landing.read(self.trunk_ref)
 
     def keep(self, facts: Mapping[str, Any]) -> BlobId:
         """Evidence, made durable."""

@@ -48,6 +48,15 @@ def gone_with_branch(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> dic
     return {change: (Reopened(change, "run", evidence),) for change in gone}
 
 
+def all_taken(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> bool:
+    """Whether trunk has every pick of the landing branch in some form (squashed, say), so that the branch is spent."""
+    landed = {change for change, old in ledger.dispositions.items() if old.by == "run" and old.kind == "picked"}
+    if not landed:
+        return False
+    found = scan(room.history, line, trunk, room.config.adopt)
+    return landed <= {match.change for match in found.matches} | set(found.merged)
+
+
 def _overrules(ledger: Ledger, match: Match) -> bool:
     old = ledger.dispositions.get(match.change)
     if old is None:

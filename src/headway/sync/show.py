@@ -27,6 +27,8 @@ class Shown:
     disposition: Disposed | None
     journey: Sequence[Record]
     evidence: dict[str, Any]
+    waits_on: Sequence[str] = ()
+    """The changes of which one must land or be decided first."""
 
     def to_json(self) -> dict[str, Any]:
         """For `show --json`."""
@@ -72,6 +74,8 @@ class Shown:
     def _waits_for(self) -> str:
         if self.disposition is None:
             return "the next `headway sync run`"
+        if self.disposition.kind == "deferred" and self.waits_on:
+            return ", ".join(self.waits_on)
         return "`headway sync retry`, or a decision" if self.disposition.kind == "deferred" else ""
 
 
@@ -87,7 +91,7 @@ def shown(commit: Commit, ledger: Ledger, journey: Sequence[Record], blobs: Blob
             evidence = {"gone": str(gone)}
     if "matches" in evidence:  # one scan's evidence covers many changes; only this one's is of interest
         evidence = {"trunk": evidence["trunk"], "match": evidence["matches"].get(commit.sha, "merged by the fork")}
-    return Shown(commit, found, journey, evidence)
+    return Shown(commit, found, journey, evidence, ledger.waits.get(commit.sha, ()))
 
 
 def _last_evidence(journey: Sequence[Record]) -> BlobId | None:

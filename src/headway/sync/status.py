@@ -49,7 +49,8 @@ class Status:
             "commits_behind": lag.commits_behind,
             "backlog": lag.backlog,
             "oldest_deferral": oldest if lag.oldest_deferral else None,
-            "landing": {"mode": self.config.landing.mode, "branch": self.config.landing.branch, "at": self.branch_at},
+            "landing": {"mode": self.config.landing.mode, "branch": self.branch, "at": self.branch_at},
+            "request": self._request(),
             "run": self._run(),
         }
 
@@ -73,10 +74,31 @@ class Status:
             f"backlog      {lag.backlog} deferred{oldest}",
             f"pin          {self._shown(pin_of(self.ledger))}",
             f"frontier     {self._shown(frontier_of(self.ledger))}",
-            f"landing      {self.config.landing.branch} at {(self.branch_at or 'nothing yet')[:12]}",
+            f"landing      {self.branch} at {(self.branch_at or 'nothing yet')[:12]}",
+            *self._request_lines(),
             f"accounting   {self.closure.line()}: {closed}{claimed}",
             f"run          {self._run()}",
         ]
+
+    @property
+    def branch(self) -> str:
+        """Where landings go."""
+        landing = self.config.landing
+        return self.config.fork.trunk if landing.mode == "direct" else landing.branch
+
+    def _request(self) -> dict[str, Any] | None:
+        if not self.ledger.requests:
+            return None
+        last = self.ledger.requests[-1]
+        facts = {"number": last.number, "url": last.url, "state": last.state, "head": last.head}
+        return facts | {"checks": last.checks, "mergeable": last.mergeable, "merged_as": last.merged_as or None}
+
+    def _request_lines(self) -> list[str]:
+        if not self.ledger.requests:
+            return []
+        last = self.ledger.requests[-1]
+        more = f", checks {last.checks}, mergeable {last.mergeable}" if last.state == "open" else ""
+        return [f"request      {last.url} {last.state}{more}"]
 
     def _source(self) -> str:
         return "partial" if self.ledger.partial_source else "complete"

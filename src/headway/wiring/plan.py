@@ -10,8 +10,9 @@ from pathlib import Path
 from headway import __version__
 from headway.adapters.masking import Masker
 from headway.core.ports.git import SourceUnreachable
-from headway.sync.history import UPSTREAM_REF, upstream_range
+from headway.sync.history import upstream_range
 from headway.sync.planning import Plan, plan_of
+from headway.sync.reading import refreshed
 from headway.sync.streams import PlanRow
 from headway.wiring.sync import open_session, opened_at, real_world, tip_of
 
@@ -31,8 +32,7 @@ def plan(
         head, trouble = ledger.head, None
         if fetch:
             try:
-                ref = UPSTREAM_REF + config.upstream.branch
-                head = room.landing.fetch(config.upstream.url, config.upstream.branch, ref)
+                head = refreshed(room, ledger)
             except SourceUnreachable as unreachable:
                 trouble = unreachable
         assert head is not None

@@ -11,11 +11,12 @@ from headway.adapters.clocks import SystemClock
 from headway.adapters.clones import GitClones
 from headway.adapters.config_file import parse_config
 from headway.adapters.config_source import ConfigFile, ConfigFound, find_config, need_config
-from headway.adapters.git_command import Git
+from headway.adapters.git_command import Git, without_user_info
 from headway.adapters.git_history import GitHistory
-from headway.adapters.git_landing import GitLanding, without_user_info
+from headway.adapters.git_landing import GitLanding
 from headway.adapters.git_patches import GitPatches
 from headway.adapters.git_probe import PROBE_REF, default_branch, probe_upstream
+from headway.adapters.git_remote import GitRemote
 from headway.adapters.git_repository import ForkRepository, known_commit, open_fork, trunk_of
 from headway.adapters.git_trees import GitTrees
 from headway.adapters.git_trial import GitTrialMerges, Quarantine
@@ -23,7 +24,7 @@ from headway.adapters.local_executor import LocalExecutor
 from headway.adapters.locks import LockHeld
 from headway.adapters.state_place import state_of_fork
 from headway.core.config import Config
-from headway.core.errors import CouldNotRun, HeadwayError
+from headway.core.errors import HeadwayError
 from headway.core.events_core import PersonDecided
 from headway.core.inbox import leave
 from headway.core.journey import Facts
@@ -43,6 +44,7 @@ from headway.sync.steps import Orders, Steps
 from headway.validate.known import KnownResults
 from headway.validate.suite_run import Ports
 from headway.validate.tier_ladder import ChangeToCheck, L1Answer, check_change
+from headway.wiring.forge import forge_of
 from headway.wiring.state import State, open_state, prove
 
 
@@ -111,9 +113,19 @@ def run(
     with open_session(path, state, world, write=True) as session:
         _refuse_dirty(session.fork)
         _refuse_unready(session)
-        room = session.room
+        room = _with_forge(session, world)
         take_changes(replace(room, log=TellingLog(room.log, room.home, tell)), Orders(limit))
         return _status(session, world)
+
+
+def _with_forge(session: Session, world: World) -> Room:
+    """Mode `pull-request` needs a forge and a remote; the others have none."""
+    fork, config = session.fork, session.found.config
+    if config.landing.mode != "pull-request":
+        return session.room
+    hooks = config.landing.hooks == "run"
+    remote = GitRemote(fork.git, config.landing.remote, hooks=hooks, failpoints=session.state.failpoints)
+    return replace(session.room, forge=forge_of(config, fork.top, world.env), remote=remote)
 
 
 def status(path: Path, state: Path | None) -> Status:
@@ -296,36 +308,30 @@ def _refuse_other_upstream(config: Config, answers: Answers) -> None:
 def _refuse_unready(session: Session) -> None:
     config = session.found.config
     _refuse_unopened(session.room)
-    if config.landing.mode != "branch":
-        raise CouldNotRun(
-            f"The landing mode {config.landing.mode!r} is not built yet.", 'Use `[landing] mode = "branch"`.'
-        )
-    if config.landing.branch == config.fork.trunk:
+    if config.landing.mode != "direct" and config.landing.branch == config.fork.trunk:
         raise HeadwayError(
-            f"`[landing] branch` is trunk itself ({config.fork.trunk}).", "Name another branch, such as headway/sync."
+            f"`[landing] branch` is trunk itself ({config.fork.trunk}).",
+            'Name another branch, such as headway/sync, or set `[landing] mode = "direct"`.',
         )
     if config.l1 is None:
         raise HeadwayError(
             f"{config.source} has no [l1] section, so nothing could show a landing to be green.",
             'Add `[l1]` with `test = "…"`.',
         )
-    alias = session.fork.git.run("symbolic-ref", "--quiet", f"refs/heads/{config.landing.branch}", ok=None)
+    name = session.room.branch
+    alias = session.fork.git.run("symbolic-ref", "--quiet", f"refs/heads/{name}", ok=None)
     if alias.code == 0:
         raise HeadwayError(
-            f"The landing branch {config.landing.branch} is only another name for {alias.text}, which would be moved.",
-            f"Remove it with `git symbolic-ref -d refs/heads/{config.landing.branch}`.",
+            f"The landing branch {name} is only another name for {alias.text}, which would be moved.",
+            f"Remove it with `git symbolic-ref -d refs/heads/{name}`.",
         )
-    clash = _branch_in_the_way(session.fork, config.landing.branch)
+    clash = _branch_in_the_way(session.fork, name)
     if clash is not None:
         raise HeadwayError(
-            f"The branch {clash} is in the way: git cannot keep {config.landing.branch} beside it.",
+            f"The branch {clash} is in the way: git cannot keep {name} beside it.",
             f"Rename it with `git branch -m {clash} …`, or name another `[landing] branch`.",
         )
-    where = session.room.landing.checked_out_at(config.landing.branch)
-    if where is not None:
-        raise HeadwayError(
-            f"The landing branch {config.landing.branch} is checked out at {where}.", "Check out another branch there."
-        )
+    session.room.refuse_checked_out()
 
 
 def _branch_in_the_way(fork: ForkRepository, branch: str) -> str | None:
@@ -345,7 +351,7 @@ def _refuse_unopened(room: Room) -> None:
 
 def tip_of(session: Session) -> Sha:
     landing, room = session.room.landing, session.room
-    branch, trunk = landing.read(room.branch_ref), landing.read(room.trunk_ref)
+    branch, trunk = landing.read(room.branch_ref), room.trunk()
     if trunk is None:
         raise HeadwayError(f"The fork has no branch {room.config.fork.trunk!r}.", "Set `[fork] trunk` in headway.toml.")
     return trunk if branch is None or room.history.merge_base(trunk, branch) == branch else branch

@@ -4,7 +4,7 @@ Paths are `str` with undecodable bytes as surrogates (`os.fsdecode`); `shown_pat
 author lines stay bytes, so that what lands is what upstream wrote, in whatever encoding.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -237,8 +237,12 @@ class Landing(Protocol):
         """The work tree in which a branch is checked out."""
         ...
 
-    def fetch(self, source: str, branch: str, ref: str) -> Sha:
-        """Bring upstream's branch to `ref`. Raises SourceUnreachable, and then `ref` stands where it stood."""
+    def fetch(self, source: str, branch: str, ref: str, accept: Callable[[Sha], None] = lambda _: None) -> Sha:
+        """Bring upstream's branch to `ref`. Raises SourceUnreachable, and then `ref` stands where it stood.
+
+        `accept` is given upstream's head while its objects are in the quarantine only: where it raises, the owner's
+        repository has gained neither a ref nor an object.
+        """
         ...
 
 

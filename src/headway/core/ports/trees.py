@@ -16,3 +16,7 @@ class Trees(Protocol):
     def states(self, path: str, tip: str, since: str) -> Sequence[str]:
         """Blob ids that `path` had from `since` to `tip` (both included), newest first, each once."""
         ...
+
+    def mentions(self, treeish: str, word: str) -> bool:
+        """Whether the tree has `word`: as a whole word of a text, or as a file's own name."""
+        ...
