@@ -38,9 +38,7 @@ def object_of(record: Record) -> dict[str, Any]:
 def record_of(line: dict[str, Any]) -> Record:
     """The record that `object_of` made a line of. Raises HeadwayError for a line that is no record."""
     try:
-        payload = canonical_json(line["payload"])
-        facts = (line[name] for name in ("position", "stream", "version", "ts", "type"))
-        return Record(*facts, payload, line["prev_hash"], line["hash"])
+        return Record(**{**line, "payload": canonical_json(line["payload"])})
     except (KeyError, TypeError) as fault:
         raise HeadwayError("A line of the log is no record of headway.", "Export or push it again.") from fault
 
