@@ -144,12 +144,9 @@ def test_dependants_of_a_deferred_change_wait_for_it_by_name_and_come_by_themsel
 def test_a_user_of_a_name_that_the_fork_lacks_waits_though_its_pick_is_clean(tmp_path: Path) -> None:
     headway = new_fork(tmp_path)
     pair, up = headway.pair, headway.pair.upstream
-    ours = ENGINE.replace("def add(a, b):\n    return a + b", "def add(a, b=0):\n    return sum([b, a])")
-    pair.fork.commit("fork: own engine", {"engine.py": ours})
-    theirs = (
-        "def add_helper(a, b):\n    return a + b\n\n\ndef add(first, second):\n    return add_helper(first, second)\n"
-    )
-    brings = up.commit("helper", {"engine.py": ENGINE.replace("def add(a, b):\n    return a + b\n", theirs)})
+    pair.fork.commit("fork: own engine", {"engine.py": ENGINE.replace("a + b", "b + a")})
+    theirs = ENGINE.replace("a + b", "add_helper(a, b)") + "\n\ndef add_helper(a, b):\n    return a + b\n"
+    brings = up.commit("helper", {"engine.py": theirs})
     uses = up.commit("user", {"user.py": "import engine\n\n\ndef use():\n    return engine.add_helper(1, 2)\n"})
     headway.begin()
     headway.ok("sync", "run")

@@ -18,7 +18,6 @@ from headway.core.config import (
     AllowedSkip,
     CanaryRule,
     Config,
-    ForgeConfig,
     ForkConfig,
     Invariant,
     LandingConfig,
@@ -62,13 +61,6 @@ class _Landing(Table):
     branch: _Branch = "headway/sync"
     hooks: Literal["run", "skip"] = "run"
     remote: Annotated[str, Field(pattern=r"^[^-]")] = "origin"
-
-
-class _Forge(Table):
-    kind: Literal["github", "folder"]
-    repository: Annotated[str, Field(min_length=1)]
-    api_url: Annotated[str, Field(pattern=r"^https?://")] = "https://api.github.com"
-    token_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = "GITHUB_TOKEN"
 
 
 class _Watch(Table):
@@ -123,7 +115,6 @@ class _File(TiersTables):
     fork: _Fork
     landing: _Landing = Field(default_factory=_Landing)
     plan: _Plan = Field(default_factory=_Plan)
-    forge: _Forge | None = None
     watch: _Watch = Field(default_factory=_Watch)
     l1: L1Table | None = None
     policy: list[_Policy] = Field(default_factory=list)
@@ -199,7 +190,6 @@ def _frozen(file: _File, digest: Digest, source: str) -> Config:
         upstream=UpstreamConfig(file.upstream.url, file.upstream.branch),
         fork=ForkConfig(file.fork.id, file.fork.trunk),
         landing=LandingConfig(file.landing.mode, file.landing.branch, file.landing.hooks, file.landing.remote),
-        forge=None if file.forge is None else ForgeConfig(**file.forge.model_dump()),
         watch=WatchConfig(file.watch.alarm_hours),
         plan=PlanConfig(file.plan.bundle, file.plan.window),
         l1=l1,

@@ -171,11 +171,12 @@ class GitLanding:
 
     def _plain(self, draft: Draft, message: bytes) -> Sha:
         """Written by hand: `commit-tree` would refuse or rewrite an author line that git itself once accepted."""
+        us = self._committer + b" " + self._now().encode()
         head = [
             f"tree {draft.tree}".encode(),
             f"parent {draft.parent}".encode(),
-            b"author " + draft.author,
-            b"committer " + self._committer + b" " + self._now().encode(),
+            b"author " + (draft.author or us),
+            b"committer " + us,
             *([f"encoding {draft.encoding}".encode()] if draft.encoding else []),
         ]
         content = b"\n".join(head) + b"\n\n" + message
@@ -183,7 +184,8 @@ class GitLanding:
 
     def _signed(self, draft: Draft, message: bytes) -> Sha:
         encoding = ("-c", f"i18n.commitEncoding={draft.encoding}") if draft.encoding else ()
-        env = {"GIT_COMMITTER_DATE": self._now(), **_author_variables(draft.author), **self._in_quarantine()}
+        author = _author_variables(draft.author) if draft.author else {"GIT_AUTHOR_DATE": self._now()}
+        env = {"GIT_COMMITTER_DATE": self._now(), **author, **self._in_quarantine()}
         args = (*encoding, "commit-tree", "-S", draft.tree, "-p", draft.parent)
         ran = self._git.run(*args, stdin=message, ok=None, env=env)
         if ran.code != 0:

@@ -43,17 +43,18 @@ class LogRef:
     def __init__(self, state: Path, owner: Path | None, remote: str) -> None:
         self._directory = state / "log.git"
         self._objects = self._directory / "objects"
-        aside = {"GIT_OBJECT_DIRECTORY": os.fspath(self._objects)}
-        if owner is not None:
+        self._lent: dict[str, str] = {}
+        if owner is not None:  # a clone of a folder has all its objects, so a fetch may find the log's there already
             lender = Git(owner).text("rev-parse", "--path-format=absolute", "--git-path", "objects")
-            aside["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = lender
+            self._lent["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = lender
+        aside = {"GIT_OBJECT_DIRECTORY": os.fspath(self._objects), **self._lent}
         self._sender = Git(owner or self._directory, env=aside)
         self.remote = GitRemote(self._sender, remote, hooks=False)
 
     @cached_property
     def own(self) -> Git:
         """git in the log's repository."""
-        git = Git(self._directory, env={"GIT_DIR": os.fspath(self._directory), **NOBODY})
+        git = Git(self._directory, env={"GIT_DIR": os.fspath(self._directory), **NOBODY, **self._lent})
         if not (self._directory / "HEAD").exists():
             self._directory.mkdir(parents=True, exist_ok=True)
             git.run("init", "--quiet", "--bare", "--template=")

@@ -10,11 +10,16 @@ from typing import Annotated
 import typer
 
 from headway.cli.replay import replay
+from headway.core.errors import HeadwayError
+from headway.core.quantities import seconds_of
 from headway.sync.graph import svg_of
+from headway.sync.report import REPORT_SCHEMA
 from headway.sync.status import Status
 from headway.sync.streams import table_lines
 from headway.wiring import plan as plan_wiring
 from headway.wiring import sync as wiring
+from headway.wiring import sync_people as people
+from headway.wiring import watch as watch_wiring
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 init_app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -24,6 +29,7 @@ StateOption = Annotated[
     Path | None, typer.Option("--state", help="State folder; else HEADWAY_STATE or the fork's own.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead of lines.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
 HERE = Path()
 
 app.command()(replay)
@@ -89,7 +95,8 @@ def plan(
 @app.command()
 def run(
     limit: Annotated[int, typer.Option(min=0, help="At most N changes in this run (0: all).")] = 0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    dry_run: DryRunOption = False,
+    watch: Annotated[str, typer.Option("--watch", metavar="30m", help="Go on for ever, a turn every 30m.")] = "",
     fork: ForkOption = HERE,
     state: StateOption = None,
     as_json: JsonOption = False,
@@ -98,13 +105,48 @@ def run(
     if dry_run:
         plan(limit=limit, fetch=True, fork=fork, state=state, as_json=as_json)
         return
+    if watch:
+        if limit or as_json:
+            raise HeadwayError("--watch goes on for ever: it takes neither --limit nor --json.", "Leave them out.")
+        raise typer.Exit(watch_wiring.watch(fork, state, seconds_of(watch), _progress))
     _print_status(wiring.run(fork, state, limit, tell=_progress), as_json)
 
 
 @app.command()
-def adopt(fork: ForkOption = HERE, state: StateOption = None, as_json: JsonOption = False) -> None:
+def pick(
+    change: Annotated[str, typer.Argument(help="An upstream change: its id or a beginning of it.")],
+    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    dry_run: DryRunOption = False,
+    fork: ForkOption = HERE,
+    state: StateOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take one change ahead of all others, with what it needs; days behind do not move."""
+    lines, found = people.pick(fork, state, change, reason, dry_run=dry_run)
+    _print_lines(lines, found, as_json)
+
+
+@app.command()
+def undo(
+    landing: Annotated[str, typer.Argument(help="A commit that headway landed, or a beginning of its id.")],
+    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    later: Annotated[bool, typer.Option("--later", help="Defer its changes, so that no run takes them again.")] = False,
+    dry_run: DryRunOption = False,
+    fork: ForkOption = HERE,
+    state: StateOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a landing back by revert commits, if L1 is green without it; its changes are pending again."""
+    lines, found = people.undo_landing(fork, state, landing, reason, later=later, dry_run=dry_run)
+    _print_lines(lines, found, as_json)
+
+
+@app.command()
+def adopt(
+    dry_run: DryRunOption = False, fork: ForkOption = HERE, state: StateOption = None, as_json: JsonOption = False
+) -> None:
     """Read the fork's own history again: what was taken from upstream, what was taken back."""
-    _print_status(wiring.adopt(fork, state), as_json)
+    _print_status(wiring.adopt(fork, state, dry_run=dry_run), as_json)
 
 
 @app.command()
@@ -134,11 +176,12 @@ def decide(
     change: Annotated[str, typer.Argument(help="An upstream change.")],
     verdict: Annotated[str, typer.Argument(help="wont_port, pick or later.")],
     reason: Annotated[str, typer.Option(help="Why, for the record.")],
+    dry_run: DryRunOption = False,
     fork: ForkOption = HERE,
     state: StateOption = None,
 ) -> None:
     """Answer for one change: not at all, now whatever the rules say, or later."""
-    for line in wiring.decide(fork, state, (change,), ("decide", verdict, reason)):
+    for line in people.decide(fork, state, (change,), ("decide", verdict, reason), dry_run=dry_run):
         typer.echo(line)
 
 
@@ -146,13 +189,40 @@ def decide(
 def retry(
     changes: Annotated[list[str] | None, typer.Argument(help="Deferred changes; none: all of them.")] = None,
     reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    dry_run: DryRunOption = False,
     fork: ForkOption = HERE,
     state: StateOption = None,
 ) -> None:
     """Put deferred changes back among the pending ones."""
-    done = wiring.decide(fork, state, tuple(changes or ()), ("retry", "", reason))
+    done = people.decide(fork, state, tuple(changes or ()), ("retry", "", reason), dry_run=dry_run)
     for line in done or ["nothing is deferred"]:
         typer.echo(line)
+
+
+@app.command()
+def report(
+    out: Annotated[Path | None, typer.Option("--out", help="A folder for one Markdown file each.")] = None,
+    fork: ForkOption = HERE,
+    state: StateOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Markdown for each bundle and each deferral: what landed together, who was thrown out, what waits and why."""
+    pages = people.report(fork, state, out)
+    if as_json:
+        found = [{"name": page.name, "markdown": page.markdown} for page in pages]
+        typer.echo(json.dumps({"schema": REPORT_SCHEMA, "documents": found}))
+    elif out is not None:
+        typer.echo(f"{len(pages)} documents in {out}")
+    else:
+        typer.echo("\n".join(page.markdown for page in pages) if pages else "nothing has landed, nothing is deferred")
+
+
+def _print_lines(lines: list[str], found: Status | None, as_json: bool) -> None:
+    """Lines go to stdout, or with `--json` to stderr, so that stdout stays one document."""
+    for line in lines:
+        typer.echo(line, err=as_json)
+    if found is not None and as_json:
+        _print_status(found, as_json)
 
 
 def _print_status(found: Status, as_json: bool) -> None:

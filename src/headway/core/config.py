@@ -42,17 +42,6 @@ class LandingConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgeConfig:
-    """Where pull requests and issues are filed. `github`: `repository` is `owner/name`; `folder`: a folder's path."""
-
-    kind: Literal["github", "folder"]
-    repository: str
-    api_url: str = "https://api.github.com"
-    token_env: str = "GITHUB_TOKEN"
-    """The environment variable that holds the token; the token itself is never in the file."""
-
-
-@dataclass(frozen=True, slots=True)
 class WatchConfig:
     """`alarm_hours`: how long the frontier may stand still while commits wait, before that is an alarm."""
 
@@ -126,7 +115,6 @@ class Config:
     source: str
     landing: LandingConfig = LandingConfig()
     plan: PlanConfig = PlanConfig()
-    forge: ForgeConfig | None = None
     watch: WatchConfig = WatchConfig()
     policy: tuple[PolicyRule, ...] = ()
     invariant: tuple[Invariant, ...] = ()

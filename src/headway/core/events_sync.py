@@ -73,6 +73,8 @@ class RunStarted:
     """The commit that the first pick goes onto."""
     branch_at: str
     """Where the landing branch stood, or "" if there was none."""
+    urgent_only: bool = False
+    """Only changes that a person wants ahead of the others."""
 
 
 @dataclass(frozen=True, slots=True)

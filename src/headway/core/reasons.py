@@ -58,6 +58,8 @@ class Reason(StrEnum):
     """Upstream could not be refreshed: what is known of it may not be all there is."""
 
     # --- sync: the landing loop
+    UNDONE = "undone"
+    """A person took the landing back, and said that it is not to be tried again for now."""
     REQUEST_CLOSED = "request_closed"
     """A person closed headway's pull request without merging it: headway opens no other behind their back."""
     FORGE_REFUSED = "forge_refused"

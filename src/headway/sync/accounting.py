@@ -87,10 +87,13 @@ class Ledger:
         """The change to look at next: the oldest urgent one, else the oldest, that is neither answered nor bundled."""
         bundled = frozenset(self.bundle.changes) if self.bundle is not None else frozenset()
         left = (change for change in self.changes if change not in self.dispositions and change not in bundled)
-        if not self.urgent:
+        if not self.urgent and not (self.run is not None and self.run.urgent_only):
             return next(left, None)
         waiting = tuple(left)
-        return next((change for change in waiting if change in self.urgent), waiting[0] if waiting else None)
+        first = next((change for change in waiting if change in self.urgent), None)
+        if first is not None or (self.run is not None and self.run.urgent_only):
+            return first
+        return next(iter(waiting), None)
 
 
 def apply(ledger: Ledger, event: Event) -> Ledger:
@@ -136,7 +139,8 @@ def _in_run(ledger: Ledger, event: Event) -> Ledger:
             return replace(ledger, tip=at, branch_at=at, last_landing=at, landings=landings, bundle=None)
         case LandingUndone():
             undone = ledger.undone | {event.landing}
-            return replace(ledger, tip=event.tip, branch_at=event.tip, last_landing=event.tip, undone=undone)
+            at = event.tip
+            return replace(ledger, tip=at, branch_at=at, last_landing=at, undone=undone, bundle=None)
         case _:
             return _in_loop(ledger, event)
 

@@ -16,22 +16,30 @@ from dataclasses import dataclass, replace
 
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.journey import Act, Decide, Facts, Journey, Stage, drive
+from headway.core.reasons import Reason
 from headway.sync.accounting import Ledger, apply
 from headway.sync.chains import released
 from headway.sync.room import Room
 from headway.sync.steps import Orders, Steps
+from headway.sync.undo_steps import Wish
 
 
-def take_changes(room: Room, orders: Orders) -> Ledger:
+class WorldSilent(CouldNotRun):
+    """Upstream, the forge or the remote did not answer: asking again sooner than usual may help."""
+
+
+def take_changes(room: Room, orders: Orders, stop: Callable[[], bool] = lambda: False) -> Ledger:
     """Take pending changes in order until none is left, the limit is reached, or the run must stop.
 
-    Raises HeadwayError (exit 1) or CouldNotRun (exit 4) when it had to stop; the ledger then says why and stays closed.
+    `stop` is asked between two stages; a run that it ends is gone on with by the next one. Raises HeadwayError (exit 1)
+    or CouldNotRun (exit 4) when it had to stop by itself; the ledger then says why and stays closed.
     """
     travel = Travel(Steps(room, orders))
     journey = travel.journey()
     settled = drive(journey, room.log, until=lambda _: True)  # what a kill left open, before anything else
-    ledger = drive(journey, room.log, until=lambda now: len(now.ended) > len(settled.ended))
-    _raise_if_stopped(room, ledger)
+    ledger = drive(journey, room.log, until=lambda now: len(now.ended) > len(settled.ended) or stop())
+    if len(ledger.ended) > len(settled.ended):
+        _raise_if_stopped(room, ledger)
     return ledger
 
 
@@ -40,6 +48,17 @@ def say(room: Room, what: Callable[[Ledger], Facts]) -> Ledger:
     stages = iter([Decide("person", what)])
     journey = replace(Travel(Steps(room, Orders())).journey(), next_stage=lambda _: next(stages, None))
     return drive(journey, room.log)
+
+
+def undo(room: Room, wish: Wish) -> Ledger:
+    """Take a landing back. Raises HeadwayError or CouldNotRun where that cannot be done; nothing has moved then."""
+    steps = Steps(room, Orders())
+    journey = Travel(steps).journey()
+    ledger = drive(journey, room.log, until=lambda _: True)
+    trunk, branch = steps.reading.trunk(), room.landing.read(room.branch_ref)
+    intent = steps.undoing.prepared(ledger, wish, steps.start(ledger, trunk, branch))
+    stages = iter([steps.undoing.act(intent)])
+    return drive(replace(journey, next_stage=lambda _: next(stages, None)), room.log)
 
 
 @dataclass(frozen=True)
@@ -99,7 +118,8 @@ class Travel:
 
     def journey(self) -> Journey[Ledger]:
         """The loop's view of it."""
-        acts = {act.name: act for act in (self._refresh(), self._validate(), self._land(), *self._publishing())}
+        every = (self._refresh(), self._validate(), self._land(), *self._publishing(), self.steps.undoing.act())
+        acts = {act.name: act for act in every}
         return Journey(self.steps.room.home, Ledger(), apply, self.next_stage, acts)
 
     def _refresh(self) -> Act[Ledger]:
@@ -127,6 +147,8 @@ def _raise_if_stopped(room: Room, ledger: Ledger) -> None:
     if last.outcome in ("done", "limit"):
         return
     message, fix = room.recall_sentence(last.evidence)
+    if last.reason in (Reason.PARTIAL_SOURCE, Reason.FORGE_UNREACHABLE):
+        raise WorldSilent(f"could_not_run({last.reason}): {message}", fix)
     if last.outcome == "could_not_run":
         raise CouldNotRun(f"could_not_run({last.reason}): {message}", fix)
     raise HeadwayError(f"refused({last.reason}): {message}", fix)

@@ -113,8 +113,9 @@ class RequestSteps:
         return seen(serial, forge.put_request(wanted))
 
     def _is_ours(self, ledger: Ledger, there: Sha, head: Sha) -> bool:
-        known = {one.head for one in ledger.requests} | {one.commit for one in ledger.landings}
-        return there in known or (self._room.history.resolve(there) is not None and self._reading.contains(head, there))
+        if there in {one.commit for one in ledger.landings}:
+            return True
+        return self._room.history.resolve(there) is not None and self._reading.contains(head, there)
 
     def _changes(self, ledger: Ledger, head: Sha) -> tuple[tuple[Landed, tuple[str, ...]], ...]:
         """The landings that the request shows, each with its changes' subjects."""

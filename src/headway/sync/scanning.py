@@ -48,6 +48,24 @@ def gone_with_branch(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> dic
     return {change: (Reopened(change, "run", evidence),) for change in gone}
 
 
+def found_on_branch(room: Room, ledger: Ledger, line: Range, branch: Sha) -> dict[Sha, tuple[Event, ...]]:
+    """Picks that stand on the landing branch by their trailers, though the ledger does not know of them.
+
+    So it is after a log was lost that a machine with a throw-away disk had not yet sent: nothing is picked twice.
+    """
+    open_changes = set(ledger.pending)
+    found = [m for m in scan(room.history, line, branch, room.config.adopt).matches if m.change in open_changes]
+    if not found:
+        return {}
+    evidence = room.keep({"branch": branch, "found": {match.change: match.commit for match in found}})
+    return {
+        match.change: (
+            Disposed(match.change, "picked", "run", match.grade, "on_branch", evidence, landed=match.commit),
+        )
+        for match in found
+    }
+
+
 def all_taken(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> bool:
     """Whether trunk has every pick of the landing branch in some form (squashed, say), so that the branch is spent."""
     landed = {change for change, old in ledger.dispositions.items() if old.by == "run" and old.kind == "picked"}

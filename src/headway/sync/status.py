@@ -1,14 +1,17 @@
 """`status`: where the fork stands, and the proof that the accounting closes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from headway.core.config import Config
+from headway.core.events import Event
 from headway.core.names import Sha
 from headway.core.ports.git import Commit
 from headway.sync.accounting import Closure, Lag, Ledger, closure_of, frontier_of, lag_of, pin_of
+from headway.sync.metrics import Metrics, lines_of, metrics_of, to_json
 from headway.sync.plan import day_of
+from headway.sync.watching import Alarm, alarm_of
 
 STATUS_SCHEMA = "headway.status/1"
 
@@ -24,6 +27,8 @@ class Status:
     lag: Lag
     dates: Mapping[Sha, int]
     branch_at: Sha | None
+    metrics: Metrics
+    alarm: Alarm | None
 
     def to_json(self) -> dict[str, Any]:
         """For `status --json`."""
@@ -51,6 +56,8 @@ class Status:
             "oldest_deferral": oldest if lag.oldest_deferral else None,
             "landing": {"mode": self.config.landing.mode, "branch": self.branch, "at": self.branch_at},
             "request": self._request(),
+            "metrics": to_json(self.metrics),
+            "alarm": self.alarm.line() if self.alarm is not None else None,
             "run": self._run(),
         }
 
@@ -77,7 +84,9 @@ class Status:
             f"landing      {self.branch} at {(self.branch_at or 'nothing yet')[:12]}",
             *self._request_lines(),
             f"accounting   {self.closure.line()}: {closed}{claimed}",
+            *lines_of(self.metrics),
             f"run          {self._run()}",
+            *([self.alarm.line()] if self.alarm is not None else []),
         ]
 
     @property
@@ -126,8 +135,11 @@ def status_of(
     line: Sequence[Commit],
     branch_at: Sha | None,
     now: float,
+    records: Iterable[tuple[str, Event]] = (),
 ) -> Status:
-    """`line` is the range as git reads it now, `now` seconds since the epoch."""
+    """`line` is the range as git reads it now, `now` seconds since the epoch, `records` the ledger with time stamps."""
     closure = closure_of(ledger, [commit.sha for commit in line])
     dates = {commit.sha: commit.committed for commit in (base, *line)}
-    return Status(ledger, config, notes, closure, lag_of(ledger, base, line, now), dates, branch_at)
+    metrics = metrics_of(records, base, line, now)
+    alarm = alarm_of(metrics.series, now, config.watch.alarm_hours)
+    return Status(ledger, config, notes, closure, lag_of(ledger, base, line, now), dates, branch_at, metrics, alarm)

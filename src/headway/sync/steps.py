@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from headway.core.errors import HeadwayError
-from headway.core.events_core import IntentNamed
+from headway.core.events_core import IntentNamed, PersonDecided
 from headway.core.events_sync import Disposed, Reopened, RunEnded, RunStarted, SourceFailed, UpstreamSeen
 from headway.core.inbox import Entry, taken_mark, untaken
 from headway.core.journey import Facts, Settled, effect_key
@@ -13,12 +13,14 @@ from headway.core.reasons import Reason
 from headway.sync.accounting import Ledger
 from headway.sync.chains import released
 from headway.sync.decisions import decided
+from headway.sync.haste import hastened
 from headway.sync.history import upstream_range
 from headway.sync.landing_steps import LandingSteps
 from headway.sync.reading import Reading, base_of, refreshed
 from headway.sync.request_steps import TROUBLE, RequestSteps
 from headway.sync.room import Room
-from headway.sync.scanning import all_taken, gone_with_branch, scan_facts
+from headway.sync.scanning import all_taken, found_on_branch, gone_with_branch, scan_facts
+from headway.sync.undo_steps import UndoSteps
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Orders:
     """What a person asked of one `run`: at most `limit` changes (0: all of them)."""
 
     limit: int = 0
+    urgent_only: bool = False
+    """Nothing but what a person wants ahead of the others."""
 
 
 class Steps:
@@ -37,6 +41,7 @@ class Steps:
         self.reading = Reading(room)
         self.landing = LandingSteps(self.reading, orders.limit)
         by_request = room.config.landing.mode == "pull-request"
+        self.undoing = UndoSteps(self.reading)
         self.requests = RequestSteps(self.reading, self.landing) if by_request else None
 
     # --- begin and end
@@ -46,7 +51,8 @@ class Steps:
         run, config = ledger.run, self.room.config
         return (
             run is not None
-            and (run.limit, run.config, run.config_source) == (self.orders.limit, config.digest, config.source)
+            and (run.limit, run.urgent_only) == (self.orders.limit, self.orders.urgent_only)
+            and (run.config, run.config_source) == (config.digest, config.source)
             and self.room.landing.read(self.room.branch_ref) == ledger.branch_at
         )
 
@@ -59,10 +65,11 @@ class Steps:
         about = {}
         if branch is None:
             about = gone_with_branch(room, ledger, self.reading.line(ledger), trunk)
+        elif branch != ledger.branch_at and not self.reading.contains(trunk, branch):
+            about = found_on_branch(room, ledger, self.reading.line(ledger), branch)
         about |= self.landing.abandoned(ledger, room.keep({"why": "the run before this one was not gone on with"}))
-        started = RunStarted(
-            self.orders.limit, config.digest, config.source, self._start(ledger, trunk, branch), branch or ""
-        )
+        tip, orders = self.start(ledger, trunk, branch), self.orders
+        started = RunStarted(orders.limit, config.digest, config.source, tip, branch or "", orders.urgent_only)
         return room.facts(started, about=about)
 
     def limit_reached(self, ledger: Ledger) -> bool:
@@ -120,8 +127,12 @@ class Steps:
     def take_inbox(self, ledger: Ledger) -> Facts:
         """Do what people decided, each once; what cannot be done is recorded with the reason."""
         entries = self._inbox(ledger)
-        made = decided(self.room, ledger, [(entry.version, entry.decision) for entry in entries])
-        facts = dict(self._without_bundle(ledger, made))
+        others = [(entry.version, entry.decision) for entry in entries if entry.decision.verb != "pick"]
+        facts = dict(self._without_bundle(ledger, decided(self.room, ledger, others)))
+        for entry in entries:
+            if entry.decision.verb == "pick":
+                for stream, events in self._hastened(ledger, entry.decision).items():
+                    facts[stream] = (*facts.get(stream, ()), *events)
         facts[self.room.home] = (*facts.get(self.room.home, ()), taken_mark(self.room.home, entries))
         return facts
 
@@ -136,7 +147,16 @@ class Steps:
 
     # --- helpers
 
-    def _start(self, ledger: Ledger, trunk: Sha, branch: Sha | None) -> Sha:
+    def _hastened(self, ledger: Ledger, decision: PersonDecided) -> Facts:
+        """What cannot be picked ahead changes nothing: the inbox keeps what was asked."""
+        assert ledger.tip is not None
+        try:
+            return self.room.facts(about=hastened(self.reading, ledger, decision, ledger.tip))
+        except HeadwayError:
+            return {}
+
+    def start(self, ledger: Ledger, trunk: Sha, branch: Sha | None) -> Sha:
+        """The commit that the next landing goes onto."""
         if branch is None or self.reading.contains(trunk, branch):
             return trunk
         if ledger.requests and (ledger.requests[-1].state, ledger.requests[-1].head) == ("merged", branch):

@@ -12,7 +12,7 @@ from headway.core.ports.forge import Forge
 
 def forge_of(config: Config, top: Path, env: Mapping[str, str]) -> Forge:
     """Raises HeadwayError where there is no `[forge]`, no token, or no such folder; CouldNotRun without PyGithub."""
-    wanted = config.forge
+    wanted = config.tiers.forge
     if wanted is None:
         raise HeadwayError(
             f"{config.source} has no [forge] section, so there is nowhere to open a pull request.",
@@ -23,10 +23,10 @@ def forge_of(config: Config, top: Path, env: Mapping[str, str]) -> Forge:
         if not (folder / "forge.json").is_file():
             raise HeadwayError(f"The folder {folder} is no forge.", "Mend `[forge] repository`.")
         return FolderForge(folder)
-    token = env.get(wanted.token_env, "")
+    token = env.get(wanted.token_variable, "")
     if not token:
         raise HeadwayError(
-            f"The environment has no {wanted.token_env}, the token for {wanted.repository}.",
-            "Set it (contents and pull requests: read and write), or name another one in `[forge] token_env`.",
+            f"The environment has no {wanted.token_variable}, the token for {wanted.repository}.",
+            "Set it (contents and pull requests: read and write), or name another one in `[forge] token_variable`.",
         )
     return GitHubForge(wanted.repository, token, wanted.api_url)

@@ -1,6 +1,5 @@
 """Builds the sync room on real git, and does what `headway init` and `headway sync` ask, one function a verb."""
 
-import getpass
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,19 +20,16 @@ from headway.adapters.git_repository import ForkRepository, known_commit, open_f
 from headway.adapters.git_trees import GitTrees
 from headway.adapters.git_trial import GitTrialMerges, Quarantine
 from headway.adapters.local_executor import LocalExecutor
-from headway.adapters.locks import LockHeld
+from headway.adapters.memory_blobs import MemoryBlobs
 from headway.adapters.state_place import state_of_fork
 from headway.core.config import Config
 from headway.core.errors import HeadwayError
-from headway.core.events_core import PersonDecided
-from headway.core.inbox import leave
-from headway.core.journey import Facts
+from headway.core.events import decode
 from headway.core.names import Sha
 from headway.core.ports.clock import Clock
 from headway.core.ports.executor import Executor
-from headway.sync.accounting import Ledger
+from headway.sync.accounting import Ledger, apply
 from headway.sync.commit_journey import say, take_changes
-from headway.sync.decisions import check_decision, events_of
 from headway.sync.history import common_base
 from headway.sync.opening import Answers, Opening, config_text, fork_id_of, is_open
 from headway.sync.progress import TellingLog
@@ -94,7 +90,7 @@ def init(path: Path, answers: Answers, state: Path | None, world: World | None =
             if not is_open(session.room) or text is not None:
                 opening.open()
     with open_session(path, state, world, write=False) as session:
-        return _status(session, world)
+        return status_now(session, world)
 
 
 def run(
@@ -104,18 +100,29 @@ def run(
     world: World | None = None,
     *,
     tell: Callable[[str], None] = lambda _: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Status:
-    """`headway sync run`; `tell` hears each answer as it is recorded.
+    """`headway sync run`; `tell` hears each answer as it is recorded, `stop` is asked between two steps.
 
     Raises HeadwayError where nothing may be done; the status is that at the end.
     """
     world = world or real_world()
     with open_session(path, state, world, write=True) as session:
-        _refuse_dirty(session.fork)
-        _refuse_unready(session)
-        room = _with_forge(session, world)
-        take_changes(replace(room, log=TellingLog(room.log, room.home, tell)), Orders(limit))
-        return _status(session, world)
+        refuse_unfit(session)
+        take_changes(room_to_land(session, world, tell), Orders(limit), stop)
+        return status_now(session, world)
+
+
+def refuse_unfit(session: Session) -> None:
+    """Raises HeadwayError where nothing may land: a dirty fork, an unready config, a branch that cannot be moved."""
+    _refuse_dirty(session.fork)
+    _refuse_unready(session)
+
+
+def room_to_land(session: Session, world: World, tell: Callable[[str], None] = lambda _: None) -> Room:
+    """The room with everything that a landing needs: the forge too, and a log that `tell`s."""
+    room = _with_forge(session, world)
+    return replace(room, log=TellingLog(room.log, room.home, tell))
 
 
 def _with_forge(session: Session, world: World) -> Room:
@@ -132,52 +139,31 @@ def status(path: Path, state: Path | None) -> Status:
     """`headway sync status`: reads, never fetches."""
     world = real_world()
     with open_session(path, state, world, write=False) as session:
-        return _status(session, world)
+        return status_now(session, world)
 
 
 def show(path: Path, state: Path | None, name: str) -> Shown:
     """`headway sync show SHA`."""
     with open_session(path, state, real_world(), write=False) as session:
-        change = _change_named(session, name)
+        change = change_named(session, name)
         [commit] = [c for c in session.room.history.commits([change, f"^{change}^@"]) if c.sha == change]
         journey = list(session.state.log.read(session.room.details(change)))
         return shown(commit, session.room.ledger(), journey, session.state.blobs)
 
 
-def decide(path: Path, state: Path | None, names: tuple[str, ...], decision: tuple[str, str, str]) -> list[str]:
-    """A person's decision `(verb, verdict, reason)` on changes; one line each: done, or left for the running loop."""
-    verb, verdict, reason = decision
-    said: list[str] = []
+def adopt(path: Path, state: Path | None, *, dry_run: bool = False) -> Status:
+    """`headway sync adopt`: read trunk again, whether it moved or not. `dry_run`: the status as it would be."""
     world = real_world()
-    with open_session(path, state, world, write=False) as session:
-        ledger = session.room.ledger()
-        decisions = []
-        for name in names or _retryable(ledger, reason):
-            args = {"reason": reason, **({"verdict": verdict} if verdict else {})}
-            one = PersonDecided("retry" if verb == "retry" else "decide", _change_named(session, name), _user(), args)
-            check_decision(ledger, one)
-            decisions.append(one)
-    try:
-        with open_session(path, state, world, write=True) as session:
-            for one in decisions:
-                _decide_now(session, one)
-                said.append(f"{one.subject[:12]}: done")
-    except LockHeld:
-        with open_session(path, state, world, write=False, append=True) as session:
-            for one in decisions[len(said) :]:
-                leave(session.state.log, session.room.home, one)
-                said.append(f"{one.subject[:12]}: left for the running loop")
-    return said
-
-
-def adopt(path: Path, state: Path | None) -> Status:
-    """`headway sync adopt`: read trunk again, whether it moved or not."""
-    world = real_world()
-    with open_session(path, state, world, write=True) as session:
+    with open_session(path, state, world, write=not dry_run) as session:
         room = session.room
-        _refuse_unopened(room)
-        say(room, Steps(room, Orders()).scan)
-        return _status(session, world)
+        refuse_unopened(room)
+        if not dry_run:
+            say(room, Steps(room, Orders()).scan)
+            return status_now(session, world)
+        ledger = room.ledger()
+        for event in Steps(replace(room, blobs=MemoryBlobs()), Orders()).scan(ledger)[room.home]:
+            ledger = apply(ledger, event)
+        return status_now(session, world, ledger)
 
 
 @contextmanager
@@ -267,24 +253,17 @@ def _l1(
     return check
 
 
-def _status(session: Session, world: World) -> Status:
-    ledger, room = session.room.ledger(), session.room
+def status_now(session: Session, world: World, known: Ledger | None = None) -> Status:
+    """Where the fork stands, with the series and the proof that the accounting closes."""
+    room = session.room
+    ledger = known or room.ledger()
     base = opened_at(ledger)
     assert ledger.head is not None
     commits = room.history.commits([ledger.head, f"^{base}"], first_parent=True)
     [first] = room.history.commits([base, f"^{base}^@"], first_parent=True)
     at, now = room.landing.read(room.branch_ref), world.clock.now().timestamp()
-    return status_of(ledger, session.found.config, session.found.notes, first, commits, at, now)
-
-
-def _decide_now(session: Session, one: PersonDecided) -> None:
-    room = session.room
-
-    def what(ledger: Ledger) -> Facts:
-        check_decision(ledger, one)
-        return room.facts(about={Sha(one.subject): events_of(room, ledger, one)})
-
-    say(room, what)
+    records = ((record.ts, decode(record.type, record.payload)) for record in session.state.log.read(room.home))
+    return status_of(ledger, session.found.config, session.found.notes, first, commits, at, now, records)
 
 
 def _refuse_dirty(fork: ForkRepository) -> None:
@@ -307,7 +286,7 @@ def _refuse_other_upstream(config: Config, answers: Answers) -> None:
 
 def _refuse_unready(session: Session) -> None:
     config = session.found.config
-    _refuse_unopened(session.room)
+    refuse_unopened(session.room)
     if config.landing.mode != "direct" and config.landing.branch == config.fork.trunk:
         raise HeadwayError(
             f"`[landing] branch` is trunk itself ({config.fork.trunk}).",
@@ -344,7 +323,7 @@ def _branch_in_the_way(fork: ForkRepository, branch: str) -> str | None:
     return taken[0].removeprefix("refs/heads/") if taken else None
 
 
-def _refuse_unopened(room: Room) -> None:
+def refuse_unopened(room: Room) -> None:
     if not is_open(room):
         raise HeadwayError("This fork's ledger is not begun, or its `init` was interrupted.", "Run `headway init`.")
 
@@ -363,7 +342,7 @@ def opened_at(ledger: Ledger) -> Sha:
     return ledger.opened.base
 
 
-def _change_named(session: Session, name: str) -> Sha:
+def change_named(session: Session, name: str) -> Sha:
     """A change by its id or a beginning of it."""
     found = [change for change in session.room.ledger().changes if change.startswith(name)] if len(name) >= 4 else []
     if len(found) == 1:
@@ -371,18 +350,6 @@ def _change_named(session: Session, name: str) -> Sha:
     if len(found) > 1:
         raise HeadwayError(f"{name!r} names {len(found)} changes.", "Give more digits.")
     return known_commit(session.fork, name)
-
-
-def _retryable(ledger: Ledger, reason: str) -> tuple[str, ...]:
-    """`retry` without names: every deferral."""
-    return tuple(change for change, found in ledger.dispositions.items() if found.kind == "deferred")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except OSError:
-        return "unknown"
 
 
 def default_answers(path: Path, upstream: str, branch: str) -> Answers:

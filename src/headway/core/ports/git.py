@@ -202,7 +202,10 @@ class Patches(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A commit to be made: upstream's author line and encoding as they are, our committer, our parent."""
+    """A commit to be made: upstream's author line and encoding as they are, our committer, our parent.
+
+    `author` b"": whoever runs headway, now.
+    """
 
     tree: TreeId
     parent: Sha
