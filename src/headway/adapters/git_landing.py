@@ -19,7 +19,7 @@ from headway.adapters.git_objects import write_loose
 from headway.adapters.git_probe import FETCH, PROBE_REF, fetch_aside, remote_head, unreachable
 from headway.adapters.git_trial import Quarantine
 from headway.adapters.processes import ProcessFailed
-from headway.core.errors import HeadwayError
+from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.names import Sha
 from headway.core.ports.clock import Clock
 from headway.core.ports.git import Draft, HookRefused, RefMoved, SigningFailed
@@ -206,7 +206,8 @@ class GitLanding:
         try:
             self._git.run(*DURABLE, "unpack-objects", "-q", stdin=pack.stdout)
         except ProcessFailed as failed:
-            raise HeadwayError(
+            full = b"No space left on device" in failed.ran.stderr
+            raise (CouldNotRun if full else HeadwayError)(
                 f"The commit could not be written into {self._git.directory}: {failed.ran.complaint}.",
                 "Make room or mend the permissions and run again; no branch was moved.",
             ) from failed

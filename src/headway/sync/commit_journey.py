@@ -19,6 +19,7 @@ from headway.core.journey import Act, Decide, Facts, Journey, Stage, drive
 from headway.core.reasons import Reason
 from headway.sync.accounting import Ledger, apply
 from headway.sync.chains import released
+from headway.sync.reading import bring_upstream
 from headway.sync.room import Room
 from headway.sync.steps import Orders, Steps
 from headway.sync.undo_steps import Wish
@@ -34,6 +35,7 @@ def take_changes(room: Room, orders: Orders, stop: Callable[[], bool] = lambda: 
     `stop` is asked between two stages; a run that it ends is gone on with by the next one. Raises HeadwayError (exit 1)
     or CouldNotRun (exit 4) when it had to stop by itself; the ledger then says why and stays closed.
     """
+    bring_upstream(room)
     travel = Travel(Steps(room, orders))
     journey = travel.journey()
     settled = drive(journey, room.log, until=lambda _: True)  # what a kill left open, before anything else
@@ -52,6 +54,7 @@ def say(room: Room, what: Callable[[Ledger], Facts]) -> Ledger:
 
 def undo(room: Room, wish: Wish) -> Ledger:
     """Take a landing back. Raises HeadwayError or CouldNotRun where that cannot be done; nothing has moved then."""
+    bring_upstream(room)
     steps = Steps(room, Orders())
     journey = Travel(steps).journey()
     ledger = drive(journey, room.log, until=lambda _: True)

@@ -88,3 +88,9 @@ def refreshed(room: Room, ledger: Ledger) -> Sha:
         upstream_range(room.history, base, head, ledger.changes)
 
     return room.landing.fetch(upstream.url, upstream.branch, UPSTREAM_REF + upstream.branch, accept)
+
+
+def bring_upstream(room: Room) -> None:
+    """A fresh clone with a log from elsewhere lacks what the ledger speaks of. Raises SourceUnreachable, Rewritten."""
+    if room.landing.read(UPSTREAM_REF + room.config.upstream.branch) is None:
+        refreshed(room, room.ledger())

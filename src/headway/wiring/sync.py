@@ -259,6 +259,10 @@ def status_now(session: Session, world: World, known: Ledger | None = None) -> S
     ledger = known or room.ledger()
     base = opened_at(ledger)
     assert ledger.head is not None
+    if room.history.resolve(ledger.head) is None:
+        raise HeadwayError(
+            "This clone has not fetched upstream, which its log speaks of.", "Run `headway sync plan` or `run` in it."
+        )
     commits = room.history.commits([ledger.head, f"^{base}"], first_parent=True)
     [first] = room.history.commits([base, f"^{base}^@"], first_parent=True)
     at, now = room.landing.read(room.branch_ref), world.clock.now().timestamp()
