@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.soak_world import CONFIG, World, build
+from benchmarks.soak_world import AT_ONCE, CONFIG, World, build
 from headway.adapters.config_file import ConfigError, parse_config
 from headway.adapters.processes import run
 from headway.core.errors import HeadwayError
@@ -37,7 +37,6 @@ from headway.wiring import open_state
 from headway.wiring import sync as wiring
 
 SCHEMA = "headway.bench.soak/1"
-AT_ONCE = 20
 FLAKE = 0.03
 LIAR = """
 [agent]

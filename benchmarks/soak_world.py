@@ -12,6 +12,8 @@ from pathlib import Path
 from headway.adapters.processes import run
 
 FIRST_DAY = 1_772_000_000
+AT_ONCE = 20
+"""Changes that reach upstream between two turns."""
 SLOTS = 40
 """Lines of a shared file between two changes to it: far enough apart that git never sees them together."""
 
@@ -125,7 +127,7 @@ def build(world: World, changes: int) -> None:
         world.git(world.fork, "config", name, value)
     ours = {"both.txt": text("both", SLOTS * changes, {SLOTS * n + 20: f"ours {n}" for n in range(changes)}),
             "taken.txt": b"", "own/kernel.py": b"KERNEL = 1\n"}  # fmt: skip
-    future = list(_future(world.dice, changes))
+    future = _arriving(list(_future(world.dice, changes)))
     ours |= {name: content for made in future if made.truth == "present" for name, content in made.files.items()}
     world.commit(world.fork, Made("fork: what makes it another", ours, ""), "Fork Owner")
     world.git(world.upstream, "checkout", "-q", "--detach", base_sha)
@@ -147,8 +149,19 @@ TRUTH = {
     "present": "already_present|picked",
     "nothing": "already_present",
     "reverted": "reverted_pair",
+    "late": "picked",
 }
 """Shape -> the dispositions that are right for it. `present`: `adopt` may find it as a pick of the fork's own."""
+
+
+def _arriving(future: list[Made]) -> list[Made]:
+    """A change whose revert arrives only at the next turn has landed by then; so both are picked."""
+    for number, made in enumerate(future):
+        last_of_turn = number % AT_ONCE == AT_ONCE - 1
+        if last_of_turn and made.truth == "reverted" and not made.subject.startswith("Revert "):
+            for one in future[number : number + 2]:
+                one.truth = "late"
+    return future
 
 
 def _with_reverts(future: list[Made], world: World) -> Iterator[Made]:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from headway.adapters.processes import run
 from tests.sync.driver import L1, POLICY, Headway, new_fork
 from tests.sync.repos import Pair, Repo
@@ -91,6 +93,7 @@ def test_a_remote_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     assert "has no log yet" in first.ok("log", "pull").out
 
 
+@pytest.mark.timeout(600)  # thirteen processes, one after the other
 def test_the_job_for_throw_away_disks(tmp_path: Path) -> None:
     """docs/ci/headway-sync.sh, turn after turn, each in a fresh clone; once the log is lost."""
     first, origin = first_machine(tmp_path)
@@ -121,4 +124,4 @@ def test_the_job_for_throw_away_disks(tmp_path: Path) -> None:
     assert status["dispositions"]["picked"] == 3 and status["closed"] and status["pending"] == 0
     subjects = run(["git", "log", "--format=%s", "main..headway/sync"], cwd=origin).text.splitlines()
     assert subjects == ["three", "two", "one"], "nothing is picked twice"
-    assert turn("turn-4").ok("log", "verify", "--json").json["ok"]
+    assert three.ok("log", "verify", "--json").json["ok"]

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from headway.adapters.folder_forge import FolderForge
-from headway.core.ports.forge import ForgeUnreachable
 from tests.sync.driver import L1, POLICY, new_fork
 
 
@@ -113,33 +112,6 @@ def test_somebody_elses_commit_on_our_branch_is_not_overwritten(forged: Forged) 
     said = forged.headway("sync", "run")
     assert said.code == 1 and "where headway did not leave it" in said.err
     assert forged.there("rev-parse", "headway/sync") == other
-
-
-def test_a_forge_that_does_not_answer_decides_nothing(forged: Forged, monkeypatch: pytest.MonkeyPatch) -> None:
-    forged.up.commit("one", {"one.txt": "1\n"})
-    forged.begin()
-
-    def down(*_: object) -> None:
-        raise ForgeUnreachable("The forge answered 502.")
-
-    monkeypatch.setattr(FolderForge, "put_request", down)
-    said = forged.headway("sync", "run")
-    assert said.code == 4 and "could_not_run(forge_unreachable): The forge answered 502." in said.err
-    monkeypatch.undo()
-    forged.headway.ok("sync", "run")
-    assert len(forged.requests()) == 1 and forged.headway.status()["closed"]
-
-
-def test_a_killed_publication_is_one_branch_and_one_request(forged: Forged) -> None:
-    forged.up.commit("one", {"one.txt": "1\n"})
-    forged.begin()
-    for _ in range(3):
-        forged.headway.ok("sync", "run")
-    state = forged.fork.path / ".git/headway/log.sqlite3"
-    assert state.exists() and len(forged.requests()) == 1
-    assert (
-        forged.there("for-each-ref", "--format=%(refname)", "refs/heads") == "refs/heads/headway/sync\nrefs/heads/main"
-    )
 
 
 def test_pull_requests_need_a_forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Failure stories of other people's sync bots, and bad input in mid-landing, each through the command line."""
 
 import os
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -139,7 +140,7 @@ def test_a_disk_that_fills_up_in_mid_landing(
     pair = headway.pair
     pair.upstream.commit("one", {"folder/one.txt": "1\n"})
     objects = pair.fork.path / ".git" / "objects"
-    objects.rename(small_disk / "objects")
+    shutil.move(objects, small_disk / "objects")
     objects.symlink_to(small_disk / "objects")
     monkeypatch.setenv("HEADWAY_STATE", str(tmp_path / "state"))
     headway.begin()
@@ -189,7 +190,7 @@ def test_a_bundle_that_was_not_gone_on_with_leaves_no_answer_behind(
     headway: Headway = new_fork(tmp_path)
     up = headway.pair.upstream
     up.commit("one", {"one.txt": "1\n"})
-    empty = up.commit("nothing", {})
+    empty = up.commit("nothing", {}, "--allow-empty")
     up.commit("two", {"two.txt": "2\n"})
     headway.begin()
     monkeypatch.setattr(GitLanding, "compose", killed_after(GitLanding.compose))
