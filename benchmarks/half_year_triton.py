@@ -6,7 +6,7 @@ taken, settled, or deferred, and deferred ones are tried again once a month. A c
 by git's pick; where that conflicts, the fork's side of every conflicted hunk is taken (its people would have adapted
 it), and it counts as adapted. The fork's own resolutions of upstream's changes are not looked at.
 
-    python -m benchmarks.half_year_triton --repo JOINED.git [--upstream 63068fcc] [--rows ROWS.jsonl] [--json]
+    python -m benchmarks.half_year_triton --repo JOINED.git [--until 2026-04] [--rows ROWS.jsonl] [--json]
 
 What it can show: how much of the flow conflicts at once when everything is taken on its day. What it cannot show:
 whether the result builds or passes a test, and what people would have done about the deferred ones; since they never
@@ -60,7 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         landed = _landed_by_the_fork(history, line, trunk)
         own = [c for c in history.commits([trunk, f"^{head}", f"^{base}"]) if c.sha not in set(landed.values())]
         walk = Walk(Simulation(_triage(quarantine, history, git, line), base), options.rows)
-        walk.through([c for c in own if len(c.parents) == 1], line.commits)
+        walk.through([c for c in own if len(c.parents) == 1 and _month(c.committed) <= options.until],
+                     [c for c in line.commits if _month(c.committed) <= options.until])  # fmt: skip
         dates = {c.sha: c.committed for c in history.commits([trunk, f"^{head}", f"^{base}"])}
         rows = [_beside(row, line.commits, landed, dates) for row in walk.months]
     return show(SCHEMA, rows, as_json=options.json)
@@ -206,6 +207,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--repo", type=Path, required=True)
     parser.add_argument("--trunk", default="HEAD")
     parser.add_argument("--upstream", default="63068fcc")
+    parser.add_argument("--until", default="9999-12", help="The last month to walk, as 2026-04.")
     parser.add_argument("--rows", type=Path)
     parser.add_argument("--json", action="store_true")
     return parser.parse_args(argv)

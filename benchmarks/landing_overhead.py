@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.table import show
+from benchmarks.table import Row, show
 from headway.adapters.clocks import SystemClock
 from headway.adapters.processes import run
 from headway.core.events import decode
@@ -30,13 +30,20 @@ CHECK = "import core\nassert core.VALUE >= 0\nprint('1 passed')\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print one row."""
+    """Print a row for changes that land one by one, and one for bundles."""
     options = _options(argv)
+    rows = [_measured(options.changes, bundle) for bundle in (1, 20)]
+    return show(SCHEMA, rows, as_json=options.json)
+
+
+def _measured(changes: int, bundle: int) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         upstream, fork = Path(folder, "upstream"), Path(folder, "fork")
-        _make(upstream, fork, options.changes)
+        _make(upstream, fork, changes)
         answers = Answers(str(upstream), "main", "bench", "main", test=f"{sys.executable} -S check.py")
         wiring.init(fork, answers, None)
+        with (fork / "headway.toml").open("a") as file:
+            file.write(f"\n[plan]\nbundle = {bundle}\n")
         world = wiring.World(os.environ, SystemClock())
         moments = [time.perf_counter()]
         began = time.perf_counter()
@@ -45,15 +52,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         l1 = _l1_seconds(fork)
     landed = status.closure.counts["picked"]
     each = sorted(b - a for a, b in itertools.pairwise(moments))
-    row = {
-        "name": "landing",
+    return {
+        "name": f"bundles of {bundle}",
         "landed": landed,
         "total s": round(total, 2),
         "L1 steps s": round(sum(l1), 2),
         "own s each, mean": round((total - sum(l1)) / landed, 3),
-        "own s each, median": round(statistics.median(each) - statistics.median(l1), 3),
+        "own s each, median": round(statistics.median(each) - statistics.median(l1), 3) if bundle == 1 else "",
     }
-    return show(SCHEMA, [row], as_json=options.json)
 
 
 def _note(moments: list[float], line: str) -> None:

@@ -147,11 +147,10 @@ def test_a_disk_that_fills_up_in_mid_landing(
     land, filler = GitLanding.land, small_disk / "filler"
 
     def on_a_full_disk(*args: Any) -> None:
-        with filler.open("wb") as file:
+        with filler.open("wb", buffering=0) as file:
             while True:
                 try:
                     file.write(b"x" * 4096)
-                    file.flush()
                 except OSError:
                     break
         land(*args)
@@ -200,3 +199,20 @@ def test_a_bundle_that_was_not_gone_on_with_leaves_no_answer_behind(
     assert headway.answer(empty) == "pending" and headway.status()["pending"] == 2
     headway.ok("sync", "run")
     assert headway.answer(empty) == "already_present(changes_nothing)" and headway.status()["closed"]
+
+
+def test_an_unfinished_bundle_whose_trees_are_gone_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a power cut, or on another machine: the log speaks of trees that are in no object store here."""
+    headway = new_fork(tmp_path)
+    up = headway.pair.upstream
+    for name in ("one", "two", "three"):
+        up.commit(name, {f"{name}.txt": f"{name}\n"})
+    headway.begin()
+    monkeypatch.setattr(GitLanding, "compose", killed_after(GitLanding.compose))
+    assert headway("sync", "run").code == 130
+    shutil.rmtree(headway.pair.fork.path / ".git/headway/quarantine")
+    headway.ok("sync", "run")
+    assert [line.split(" | ")[0] for line in picture(headway.pair)] == ["one", "two", "three"]
+    assert headway.status()["closed"] and "bundle_dropped" in headway.ok("log", "show").out

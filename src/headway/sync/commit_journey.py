@@ -83,6 +83,8 @@ class Travel:
             return Decide("scan", steps.scan)
         if steps.inbox_waits(ledger):
             return Decide("take inbox", steps.take_inbox)
+        if landing.is_lost(ledger):
+            return Decide("drop the bundle", landing.drop)
         if ledger.bundle is not None and ledger.bundle.id:
             return self._tested(ledger)
         if released(ledger):

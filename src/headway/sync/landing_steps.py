@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from headway.core.errors import HeadwayError
 from headway.core.events import Event
 from headway.core.events_core import IntentNamed
 from headway.core.events_loop import BundleClosed, BundleDropped, Ejected, Probed, Suspected, Waits
@@ -32,6 +33,7 @@ class LandingSteps:
         self._reading = reading
         self._limit = limit
         self._ready: dict[tuple[Sha, str], Ready] = {}
+        self._stacked_here: set[str] = set()
 
     # --- filling the bundle
 
@@ -49,6 +51,7 @@ class LandingSteps:
         if alone and bundle is not None:
             return self.close(ledger)
         self._ready[change, onto] = answer
+        self._stacked_here.add(answer.tree)
         result: Literal["clean", "resolved"] = "clean" if answer.facts["result"] == "clean" else "resolved"
         attempted = Attempted(change, Sha(onto), result, answer.tree, self.room.keep(answer.facts))
         if not alone:
@@ -112,6 +115,18 @@ class LandingSteps:
         assert ledger.bundle is not None
         commits = ledger.bundle.probe_of(tuple(range(found.lands))).commits
         return self.room.landing.read(commits[-1]) is not None
+
+    def is_lost(self, ledger: Ledger) -> bool:
+        """Whether the trees of an unfinished bundle are gone: a power cut, or a log that came from another machine."""
+        bundle = ledger.bundle
+        if bundle is None or not bundle.members or bundle.members[-1].tree in self._stacked_here:
+            return False
+        try:
+            self.room.trees.changes(bundle.top, bundle.top)
+        except HeadwayError:
+            return True
+        self._stacked_here.add(bundle.members[-1].tree)
+        return False
 
     def drop(self, ledger: Ledger) -> Facts:
         """Give the bundle up; its members are pending."""
