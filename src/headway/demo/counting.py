@@ -5,13 +5,13 @@ from pathlib import Path
 from headway.adapters.clocks import SystemClock
 from headway.adapters.sqlite_log import SqliteLog
 from headway.core.errors import HeadwayError
-from headway.core.events_sync import Landed
+from headway.core.events_loop import Probed
 from headway.core.events_tune import AttemptRanked, AttemptRefused
 
 
-def landings_logged(state: Path) -> int:
-    """How many landings the log in `state` holds; 0 before there is a log."""
-    return _count(state, {Landed.TYPE})
+def answers_logged(state: Path) -> int:
+    """How often L1 has answered for sync, by the log in `state`; 0 before there is a log."""
+    return _count(state, {Probed.TYPE})
 
 
 def attempts_logged(state: Path) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 from headway.adapters.processes import run
 from headway.adapters.victims import Victim, start
 from headway.core.errors import CouldNotRun, HeadwayError
-from headway.demo.counting import attempts_logged, landings_logged
+from headway.demo.counting import attempts_logged, answers_logged
 from headway.demo.recipe import UPSTREAM
 from headway.demo.repositories import Pair, build_pair
 
@@ -122,9 +122,10 @@ def _build(demo: Demo) -> Pair:
 
 
 def _sync(demo: Demo, pair: Pair) -> None:
-    demo.say("sync: planning, then taking what passes; L1 runs on every change")
+    demo.say("sync: planning, then taking what passes; L1 runs on every bundle")
     demo.headway("sync", "plan", cwd=pair.fork)
-    demo.killed("sync", "run", cwd=pair.fork, once=lambda: landings_logged(demo.state) >= 2, what="after two landings")
+    twice = "after two answers of L1"
+    demo.killed("sync", "run", cwd=pair.fork, once=lambda: answers_logged(demo.state) >= 2, what=twice)
     demo.headway("sync", "run", cwd=pair.fork)
     demo.status = json.loads(demo.headway("sync", "status", "--json", cwd=pair.fork))
     demo.say(demo.headway("sync", "status", cwd=pair.fork))
