@@ -17,7 +17,7 @@ from typing import Any
 from headway.adapters.processes import run
 from headway.adapters.victims import Victim, start
 from headway.core.errors import CouldNotRun, HeadwayError
-from headway.demo.counting import attempts_logged, answers_logged
+from headway.demo.counting import answers_logged, attempts_logged
 from headway.demo.recipe import UPSTREAM
 from headway.demo.repositories import Pair, build_pair
 
