@@ -168,6 +168,61 @@ def test_deleted_and_renamed_by_us_are_conflicts_with_their_kind_or_follow_the_r
     assert headway.evidence(deleted)["conflicts"][0]["kind"] == "CONFLICT (modify/delete)"
 
 
+def test_conflicts_in_what_has_no_lines_are_deferred_with_their_kind_and_no_agent_is_asked(headway: Headway) -> None:
+    """Binary, submodule, link, mode against deletion, added twice, line ends: each with git's own word as evidence."""
+    up, fork = headway.pair.upstream, headway.pair.fork
+    for repo, number in ((up, "5"), (fork, "6")):
+        (repo.path / "sub").mkdir()
+        repo.git("update-index", "--add", "--cacheinfo", f"160000,{number * 40},sub")
+    sub = up.commit_staged("submodule")
+    fork.commit_staged("fork: its own submodule")
+    binary = up.commit("binary", {"blob.bin": bytes(range(256))})
+    crlf = up.commit("line ends", {"dos.txt": "A\nb\n"})
+    (up.path / "run.sh").chmod(0o755)
+    mode = up.commit("executable")
+    twice = up.commit("link", {"both": "text\n"})
+    (fork.path / "both").symlink_to("notes.txt")
+    fork.commit("fork", {"blob.bin": bytes(reversed(range(256))), "dos.txt": "ours\r\nb\r\n", "run.sh": None})
+    headway.begin(policy="\n[agent]\nuse = 'command'\ncommand = 'false'\n")
+    headway.ok("sync", "run")
+    kinds = {}
+    for name, change in {"submodule": sub, "binary": binary, "mode": mode, "link": twice}.items():
+        evidence = headway.evidence(change)
+        assert headway.answer(change) == "deferred(conflict)"
+        assert evidence["not_askable"].endswith("is for a person") and evidence["agent"]["proposals"] == []
+        kinds[name] = evidence["conflicts"][0]["kind"]
+    assert kinds == {
+        "submodule": "CONFLICT (submodule not initialized)",
+        "binary": "CONFLICT (binary)",
+        "mode": "CONFLICT (modify/delete)",
+        "link": "CONFLICT (distinct modes)",
+    }
+    assert headway.answer(crlf) == "deferred(conflict)" and len(headway.evidence(crlf)["agent"]["proposals"]) == 3
+    said = headway("sync", "resolve", sub)
+    assert said.code == 1 and "conflicts in a submodule" in said.err
+    assert headway.status()["closed"]
+
+
+def test_a_file_added_to_a_folder_that_the_fork_renamed_follows_it_where_the_fork_says_so(headway: Headway) -> None:
+    up, fork = headway.pair.upstream, headway.pair.fork
+    up.commit("a folder", {"lib/a.txt": "a\n", "lib/b.txt": "b\n"})
+    headway.begin(policy="")
+    headway.ok("sync", "run")
+    fork.git("merge", "--quiet", "--ff-only", "headway/sync")
+    fork.git("mv", "lib", "src")
+    fork.commit("fork: lib is src")
+    first = up.commit("edit and add", {"lib/a.txt": "A\n", "lib/c.txt": "c\n"})
+    headway.ok("sync", "run")
+    assert headway.answer(first) == "deferred(conflict)"
+    assert headway.evidence(first)["conflicts"][0]["kind"] == "CONFLICT (directory rename suggested)"
+    fork.git("config", "merge.directoryRenames", "true")
+    headway.ok("sync", "retry", first)
+    headway.ok("sync", "run")
+    commit = headway.ok("sync", "show", first, "--json").json["disposition"]["landed"]
+    assert fork.read("src/a.txt", commit) == "A" and fork.read("src/c.txt", commit) == "c"
+    assert "lib" not in fork.git("ls-tree", "--name-only", commit).split()
+
+
 def lose(repo: Repo, name: str) -> None:
     """Remove a loose object, as a damaged or filtered copy lacks it."""
     oid = repo.git("rev-parse", name)

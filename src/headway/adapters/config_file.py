@@ -15,6 +15,7 @@ from headway.adapters.config_tiers import TiersTables, tiers_of
 from headway.core.config import (
     CONFIG_NAME,
     AdoptConfig,
+    AgentConfig,
     AllowedSkip,
     CanaryRule,
     Config,
@@ -72,6 +73,18 @@ class _Plan(Table):
     window: Annotated[int, Field(ge=1, le=100_000)] = 70
 
 
+class _Agent(Table):
+    use: Literal["model", "command"]
+    model: Line = ""
+    base_url: Line = ""
+    command: Line = ""
+    env: list[str] = Field(default_factory=list)
+    seconds: Annotated[float, Field(gt=0, le=86400, strict=False)] = 600.0
+    tries: Annotated[int, Field(ge=1, le=100)] = 3
+    tokens: Annotated[int, Field(ge=1)] = 2_000_000
+    money: Annotated[float, Field(ge=0, strict=False)] = 0.0
+
+
 _Globs = Annotated[list[str], Field(default_factory=list)]
 
 
@@ -116,6 +129,7 @@ class _File(TiersTables):
     landing: _Landing = Field(default_factory=_Landing)
     plan: _Plan = Field(default_factory=_Plan)
     watch: _Watch = Field(default_factory=_Watch)
+    agent: _Agent | None = None
     l1: L1Table | None = None
     policy: list[_Policy] = Field(default_factory=list)
     invariant: list[_Invariant] = Field(default_factory=list)
@@ -192,6 +206,7 @@ def _frozen(file: _File, digest: Digest, source: str) -> Config:
         landing=LandingConfig(file.landing.mode, file.landing.branch, file.landing.hooks, file.landing.remote),
         watch=WatchConfig(file.watch.alarm_hours),
         plan=PlanConfig(file.plan.bundle, file.plan.window),
+        agent=None if (agent := file.agent) is None else AgentConfig(**{**agent.model_dump(), "env": tuple(agent.env)}),
         l1=l1,
         policy=tuple(PolicyRule(tuple(p.paths), p.decide, p.reason) for p in file.policy),
         invariant=tuple(Invariant(tuple(i.paths), i.pattern, i.at_least, i.reason) for i in file.invariant),

@@ -20,6 +20,7 @@ FILLER_FILES = 24
 FILLER_NAME = 200
 """24 conflicts of 200-byte names answer with about 27 KB; the buffer of stdio on a pipe is 4 or 8 KB."""
 
+SUBMODULE_ADVICE = b"Recursive merging with submodules "
 MERGES_A_PROCESS = 400
 """git keeps every tree it has parsed; a fresh process now and then keeps memory flat."""
 
@@ -118,7 +119,8 @@ class MergeProcess:
         while (field := next(fields)) != b"":
             parts.append(field)
         parts.append(b"")
-        while (count := next(fields)) != b"":
+        # advice about a submodule is printed without a field of its own, where the empty one would end the answer
+        while (count := next(fields)) != b"" and not count.startswith(SUBMODULE_ADVICE):
             parts += [count, *(next(fields) for _ in range(int(count) + 2))]
         return 1, b"\0".join(parts) + b"\0"
 

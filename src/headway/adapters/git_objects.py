@@ -99,6 +99,11 @@ def parse_commit(sha: str, content: bytes) -> Commit:
     return Commit(Sha(sha), TreeId(tree), tuple(parents), author, committer, message, encoding)
 
 
+def blob_id(content: bytes, algorithm: str = "sha1") -> str:
+    """The id that git gives a file of this content."""
+    return hashlib.new(algorithm, b"blob %d\0%s" % (len(content), content)).hexdigest()
+
+
 def write_loose(objects: Path, kind: str, content: bytes, algorithm: str = "sha1") -> str:
     """Write one loose object below an `objects` folder, return its id. Not synced to disk: for quarantines only."""
     data = b"%s %d\0%s" % (kind.encode(), len(content), content)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from headway.adapters.git_command import Git
 from headway.adapters.git_objects import ObjectReader
+from headway.core.names import Sha
 from headway.core.ports.git import ABSENT_OID, Entry, PathChange
 
 FOLDER = "40000"
@@ -60,6 +61,11 @@ class GitTrees:
             return True
         names = self._git.run("ls-tree", "-r", "-z", "--name-only", treeish).stdout.split(b"\0")
         return any(name.rpartition(b"/")[2] == os.fsencode(word) for name in names)
+
+    def touching(self, paths: Sequence[str], tip: str, since: str, limit: int) -> Sequence[Sha]:
+        literal = [f":(literal){path}" for path in paths]
+        asked = ("log", "--first-parent", "--format=%H", f"-n{limit}", tip, f"^{since}", "--", *literal)
+        return [Sha(name) for name in self._git.text(*asked).split()]
 
 
 def _entry(mode: str, oid: str) -> Entry | None:

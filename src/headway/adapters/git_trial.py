@@ -80,6 +80,13 @@ class Quarantine:
         """Merges for it."""
         return MergeProcess(self.git, self.objects, self.algorithm)
 
+    def as_commit(self, tree: str, parent: str = "") -> Sha:
+        """A commit of a tree that nobody will land: for a clone to look at. `parent` may be a tree, and is left out."""
+        kind = self.reader.read(parent)[1] if parent else ""
+        parents = [f"parent {parent}"] if kind == "commit" else []
+        lines = [f"tree {tree}", *parents, f"author {NOBODY}", f"committer {NOBODY}", "", "a pick in conflict\n"]
+        return Sha(write_loose(self.objects, "commit", "\n".join(lines).encode(), self.algorithm))
+
     def close(self) -> None:
         """End its children, and remove it unless it is kept and holds something."""
         self._end_children()

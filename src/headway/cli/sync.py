@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from headway.cli.replay import replay
+from headway.cli.resolve import resolve
 from headway.core.errors import HeadwayError
 from headway.core.quantities import seconds_of
 from headway.sync.graph import svg_of
@@ -33,6 +34,7 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what wou
 HERE = Path()
 
 app.command()(replay)
+app.command()(resolve)
 
 
 @init_app.command()
@@ -68,11 +70,19 @@ def plan(
     limit: Annotated[int, typer.Option(min=0, help="Only the oldest N pending changes (0: all).")] = 0,
     fetch: Annotated[bool, typer.Option("--fetch/--no-fetch", help="Refresh upstream first.")] = True,
     graph: Annotated[Path | None, typer.Option("--graph", help="Write the dependencies as a picture (SVG).")] = None,
+    calibration: Annotated[
+        bool, typer.Option("--calibration", help="Instead: the risk score against what happened to answered changes.")
+    ] = False,
     fork: ForkOption = HERE,
     state: StateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List pending upstream changes with trial picks made in memory, and what a run would do with each."""
+    if calibration:
+        measured = plan_wiring.calibration(fork, state)
+        for line in [json.dumps(measured.to_json())] if as_json else measured.lines():
+            typer.echo(line)
+        return
     found, trouble = plan_wiring.plan(fork, state, limit, fetch=fetch, tell=_count)
     rows = found.rows
     if graph is not None:

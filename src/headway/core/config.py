@@ -59,6 +59,29 @@ class PlanConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """Who is asked about conflicts that the ladder leaves. Keys are named by their variable, never written here."""
+
+    use: Literal["model", "command"]
+    model: str = ""
+    """`provider:name`, for `model`."""
+    base_url: str = ""
+    """A server that speaks the provider's protocol, instead of the provider's own."""
+    command: str = ""
+    """A coding CLI's command line, for `command`; `{request}` in it is the request's file."""
+    env: tuple[str, ...] = ()
+    """Variables that the CLI may see beside PATH, LANG, LC_ALL and TERM."""
+    seconds: float = 600.0
+    """For one proposal."""
+    tries: int = 3
+    """Proposals for one conflict."""
+    tokens: int = 2_000_000
+    """For all proposals of one run, as the provider counts them."""
+    money: float = 0.0
+    """The same in the provider's currency; 0: not bounded."""
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyRule:
     """A change all of whose paths match one of `paths` (git pathspec globs) is decided without an attempt."""
 
@@ -116,6 +139,7 @@ class Config:
     landing: LandingConfig = LandingConfig()
     plan: PlanConfig = PlanConfig()
     watch: WatchConfig = WatchConfig()
+    agent: AgentConfig | None = None
     policy: tuple[PolicyRule, ...] = ()
     invariant: tuple[Invariant, ...] = ()
     protected_paths: tuple[str, ...] = (CONFIG_NAME,)

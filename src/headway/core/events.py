@@ -11,6 +11,7 @@ from typing import Any, get_args
 from headway.core.errors import HeadwayError
 from headway.core.events_core import CoreEvent
 from headway.core.events_loop import LoopEvent
+from headway.core.events_resolve import ResolveEvent
 from headway.core.events_sync import SyncEvent
 from headway.core.events_tune import TuneEvent
 from headway.core.events_validate import ValidateEvent
@@ -19,7 +20,7 @@ from headway.core.events_validate_tiers import TierEvent
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
-Event = CoreEvent | SyncEvent | LoopEvent | ValidateEvent | TierEvent | TuneEvent
+Event = CoreEvent | SyncEvent | LoopEvent | ResolveEvent | ValidateEvent | TierEvent | TuneEvent
 
 
 class UnknownEvent(HeadwayError):
@@ -74,7 +75,7 @@ def _storable(payload: str) -> str:
 @functools.cache
 def _event_types() -> dict[str, type[Any]]:
     members: dict[str, type[Any]] = {}
-    for union in (CoreEvent, SyncEvent, LoopEvent, ValidateEvent, TierEvent, TuneEvent):
+    for union in (CoreEvent, SyncEvent, LoopEvent, ResolveEvent, ValidateEvent, TierEvent, TuneEvent):
         for cls in get_args(union):
             assert cls.TYPE not in members, f"two events share the type {cls.TYPE}"
             members[cls.TYPE] = cls

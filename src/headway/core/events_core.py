@@ -40,7 +40,7 @@ class PersonDecided:
     """In `inbox/<id>`: what a person or another process decided; a running loop takes it up at its next step."""
 
     TYPE: ClassVar[str] = "core.inbox.v1"
-    verb: Literal["pick", "retry", "decide", "approve", "stop", "pause", "resume", "undo"]
+    verb: Literal["pick", "retry", "decide", "approve", "stop", "pause", "resume", "undo", "resolve"]
     subject: str
     by: str
     args: dict[str, str] = field(default_factory=dict)

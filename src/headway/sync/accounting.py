@@ -33,6 +33,7 @@ from headway.core.events_sync import (
 )
 from headway.core.names import BlobId, Digest, Sha
 from headway.core.ports.git import Commit
+from headway.sync.answers import Answers
 from headway.sync.bundle import Bundle
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -76,6 +77,8 @@ class Ledger:
     """Headway's own pull requests by serial, each as it was last seen."""
     inbox_taken: int = 0
     config_written: Digest | None = None
+    answers: Answers = field(default_factory=Answers)
+    """Conflicts put to an agent, and answers from outside the ladder that stand."""
 
     @property
     def pending(self) -> tuple[Sha, ...]:
@@ -98,6 +101,8 @@ class Ledger:
 
 def apply(ledger: Ledger, event: Event) -> Ledger:
     """The ledger after one more event of its stream. Pure."""
+    if (answers := ledger.answers.after(event)) is not ledger.answers:
+        ledger = replace(ledger, answers=answers)
     match event:
         case ForkOpened():
             return replace(ledger, opened=event)

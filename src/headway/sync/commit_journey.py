@@ -87,6 +87,8 @@ class Travel:
             return Decide("drop the bundle", landing.drop)
         if ledger.bundle is not None and ledger.bundle.id:
             return self._tested(ledger)
+        if steps.asking.goes_on(ledger):
+            return self._ask()
         if released(ledger):
             return Decide("release", steps.release)
         if landing.is_full(ledger):
@@ -123,12 +125,22 @@ class Travel:
 
     def journey(self) -> Journey[Ledger]:
         """The loop's view of it."""
-        every = (self._refresh(), self._validate(), self._land(), *self._publishing(), self.steps.undoing.act())
+        every = (
+            self._refresh(),
+            self._ask(),
+            self._validate(),
+            self._land(),
+            *self._publishing(),
+            self.steps.undoing.act(),
+        )
         acts = {act.name: act for act in every}
         return Journey(self.steps.room.home, Ledger(), apply, self.next_stage, acts)
 
     def _refresh(self) -> Act[Ledger]:
         return Act("refresh", self.steps.refresh_intent, self.steps.refresh, self.steps.again)
+
+    def _ask(self) -> Act[Ledger]:
+        return Act("ask", self.steps.asking.intent, self.steps.asking.ask, self.steps.again)
 
     def _validate(self) -> Act[Ledger]:
         landing = self.steps.landing

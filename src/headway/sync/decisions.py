@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from headway.core.errors import HeadwayError
 from headway.core.events import Event
 from headway.core.events_core import PersonDecided
+from headway.core.events_resolve import Resolved
 from headway.core.events_sync import Disposed, Reopened
 from headway.core.journey import Facts
-from headway.core.names import Sha
+from headway.core.names import BlobId, Sha
 from headway.core.reasons import Reason
 from headway.sync.accounting import Ledger, apply
 from headway.sync.room import Room
@@ -22,6 +23,8 @@ def check_decision(ledger: Ledger, decision: PersonDecided) -> None:
         raise HeadwayError(
             f"{change[:12]} is not an upstream change in this fork's range.", "`headway sync plan` lists those pending."
         )
+    if decision.verb == "resolve" and not {"conflict", "answer"} <= decision.args.keys():
+        raise HeadwayError(f"The answer for {change[:12]} names no conflict.", "Use `headway sync resolve`.")
     verdict = decision.args.get("verdict", "")
     if decision.verb == "decide" and verdict not in VERDICTS:
         raise HeadwayError(f"{verdict!r} is not a decision.", "Say wont_port, pick or later.")
@@ -60,6 +63,11 @@ def events_of(room: Room, ledger: Ledger, decision: PersonDecided) -> tuple[Even
     said = {"by": decision.by, "why": decision.args.get("reason", ""), "verb": decision.verb}
     evidence = room.keep(said | {"verdict": decision.args.get("verdict", "")})
     events: list[Event] = []
+    if decision.verb == "resolve":
+        if change in ledger.dispositions:
+            events.append(Reopened(change, "person", evidence))
+        answer = BlobId(decision.args["answer"])
+        return (*events, Resolved(change, decision.args["conflict"], "human", decision.by, answer))
     verdict = "pick" if decision.verb in ("retry", "pick") else decision.args["verdict"]
     if change in ledger.dispositions or verdict == "pick":
         events.append(Reopened(change, "person", evidence, forced=decision.verb != "retry" and verdict == "pick"))

@@ -48,6 +48,10 @@ class Harvest:
 
         return look
 
+    def examples(self, picks: Sequence[Pick], paths: frozenset[str]) -> tuple[Recorded, ...]:
+        """What was made of earlier conflicts in picks that touch one of `paths`, newest first."""
+        return tuple(one for pick in self._touching(picks, paths) for one in self._of(pick))
+
     def _touching(self, picks: Sequence[Pick], paths: frozenset[str]) -> list[Pick]:
         unread = [change for _, change in picks if change not in self._paths]
         if unread:
@@ -95,6 +99,10 @@ class Past:
     def recorded(self, paths: frozenset[str]) -> Callable[[str], Sequence[Recorded]]:
         """A look-up by conflict key over the picks that touch one of `paths`."""
         return lambda key: self._harvest.recorded(self.picks, paths)(key)
+
+    def examples(self, paths: frozenset[str]) -> tuple[Recorded, ...]:
+        """Earlier resolutions in these files, newest first."""
+        return self._harvest.examples(self.picks, paths)
 
 
 def answers_in(file: ConflictedFile, landed: str) -> Mapping[int, Lines]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headway.core.config import Invariant
+from headway.core.errors import HeadwayError
 from headway.core.gates import Refused
 from headway.core.names import Sha, TreeId
 from headway.core.ports.git import (
@@ -28,7 +29,7 @@ from headway.sync.conflict import ConflictedFile, Kind, decoded, encoded, parse_
 from headway.sync.presence import proof_of_presence
 from headway.sync.rails.facts import DEFAULT_BOUNDS, Bounds, FileFacts, Proposal
 from headway.sync.rails.invariants import concerns
-from headway.sync.resolution import ResolvedHunk, resolve_files
+from headway.sync.resolution import ResolvedHunk, Structural, resolve_files
 from headway.sync.resolvers import RESOLVERS
 from headway.sync.resolvers.ladder import Resolver, Surroundings
 from headway.sync.survival import Survey, survey
@@ -68,6 +69,9 @@ class Bench:
     resolvers: Mapping[str, Resolver] | None = None
     effects: Mapping[Sha, tuple[PathChange, ...]] = field(default_factory=dict)
     """What changes do to each path, where it is known already."""
+
+    structural: Structural | None = None
+    """A merge of whole files by syntax, asked where a hunk has no answer."""
 
     def effect(self, change: Sha) -> tuple[PathChange, ...]:
         """What one change does to each path."""
@@ -110,7 +114,7 @@ def _empty(change: Sha, onto: str, trial: Empty, bench: Bench) -> Judged:
 
 def _conflicted(change: Sha, onto: str, trial: Conflicted, bench: Bench, look: Surroundings) -> Judged:
     files = conflicted_files(trial, bench.merges)
-    resolved = resolve_files(files, look, RESOLVERS if bench.resolvers is None else bench.resolvers)
+    resolved = resolve_files(files, look, RESOLVERS if bench.resolvers is None else bench.resolvers, bench.structural)
     hunks = tuple(hunk for one in resolved for hunk in one.hunks)
     texts = {one.path: one.text for one in resolved if one.text is not None}
     if len(texts) < len(files):
@@ -148,13 +152,13 @@ def _conflicted_file(path: str, trial: Conflicted, merges: TrialMerges, kinds: s
     sides = [_text(entries.get(number), merges) for number in (1, 2, 3)]
     base, ours, theirs = sides
     kind = _kind(entries, sides, kinds)
-    if kind != "content":
+    if kind not in ("content", "both_added"):
         return ConflictedFile(path, kind, base, ours, theirs)
     try:
         segments = parse_markers(merges.blob(f"{trial.tree}:{path}").decode("utf-8", "surrogateescape"))
-    except ValueError:
-        return ConflictedFile(path, "other", base, ours, theirs)
-    return ConflictedFile(path, kind, base, ours, theirs, segments)
+    except (ValueError, HeadwayError):
+        return ConflictedFile(path, kind if kind == "both_added" else "other", base, ours, theirs)
+    return ConflictedFile(path, kind, base, ours, theirs, segments if len(segments) > 1 else ())
 
 
 def _kind(entries: Mapping[int, Entry], sides: Sequence[str | None], kinds: set[str]) -> Kind:
@@ -190,9 +194,17 @@ def gather(
         if merged is not None or landed.after is None:
             facts.append(FileFacts(landed.path, base, ours, theirs, merged, merged))
     for file in conflicted:
-        text = bench.merges.blob(f"{result.tree}:{file.path}").decode("utf-8", "surrogateescape")
+        text = _text_at(result.tree, file.path, bench.merges)
         facts.append(FileFacts(file.path, file.base, file.ours, file.theirs, text, None, file.segments))
     return tuple(facts)
+
+
+def _text_at(tree: str, path: str, merges: TrialMerges) -> str | None:
+    """None where the tree has no such file, or a binary one."""
+    try:
+        return decoded(merges.blob(f"{tree}:{path}"))
+    except HeadwayError:
+        return None
 
 
 def _under_old_name(landed: PathChange, effect: Mapping[str, PathChange]) -> PathChange | None:

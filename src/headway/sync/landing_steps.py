@@ -14,6 +14,7 @@ from headway.core.ports.git import Draft, HookRefused, SigningFailed
 from headway.core.reasons import Reason
 from headway.core.trailers import HEADWAY_BUNDLE, RESOLVED_BY, UPSTREAM_COMMIT, UPSTREAM_PR, add_trailers
 from headway.sync.accounting import Ledger
+from headway.sync.asking import met, with_history
 from headway.sync.bundle import Bundle, bundle_id
 from headway.sync.chains import blocked, blockers_in, deferred_in, travels_alone
 from headway.sync.dependencies import Edge
@@ -44,6 +45,9 @@ class LandingSteps:
         onto = bundle.top if bundle is not None else ledger.tip
         answer = self._answer(ledger, change, onto)
         if isinstance(answer, Decided):
+            if (conflict := met(self.room, ledger, answer)) is not None:
+                return self.room.facts(about={change: (conflict,)})
+            answer = with_history(self.room, ledger, answer)
             return self.room.facts(about=disposed_events(self.room, ledger, answer))
         alone = travels_alone(
             ledger, answer, self._reading.triage(ledger), lambda: self._reading.needs(ledger).of(change)

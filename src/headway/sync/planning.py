@@ -11,6 +11,7 @@ from headway.core.ports.git import Conflicted
 from headway.core.streams import Stream, streams_in
 from headway.sync.accounting import Ledger
 from headway.sync.dependencies import dependencies
+from headway.sync.given import standing
 from headway.sync.history import Range
 from headway.sync.plan import forecasts
 from headway.sync.room import Room
@@ -34,7 +35,10 @@ def plan_of(
     room: Room, ledger: Ledger, line: Range, tip: Sha, *, limit: int = 0, tell: Callable[[int], None] = lambda _: None
 ) -> Plan:
     """The plan of the oldest `limit` pending changes (0: all) on top of `tip`; `tell` hears how many were tried."""
-    triage = Triage.of(room.history, room.merges, room.trees, room.config, line, tip, room.foresee)
+    given = standing(ledger, room.blobs, {})
+    triage = Triage.of(
+        room.history, room.merges, room.trees, room.config, line, tip, room.foresee, given, room.structural
+    )
     found = []
     for one in forecasts(triage, ledger, tip, limit=limit):
         found.append(one)

@@ -1,10 +1,13 @@
 """What the steps of a run know of upstream's range: immutable facts, read once and kept for as long as they hold."""
 
+from dataclasses import replace
+
 from headway.core.errors import HeadwayError
 from headway.core.events import decode
-from headway.core.names import Sha
+from headway.core.names import BlobId, Sha
 from headway.sync.accounting import Ledger
 from headway.sync.dependencies import Dependencies, dependencies
+from headway.sync.given import Given, standing
 from headway.sync.history import UPSTREAM_REF, Range, upstream_range
 from headway.sync.room import Room
 from headway.sync.triage import Assessment, Triage
@@ -17,6 +20,7 @@ class Reading:
     def __init__(self, room: Room) -> None:
         self.room = room
         self._triage: Triage | None = None
+        self._given: dict[BlobId, Given] = {}
         self._needs: tuple[Sha, Dependencies] | None = None
         self._known, self._known_up_to = KnownResults(), 0
 
@@ -43,9 +47,21 @@ class Reading:
         if self._triage is None or self._triage.line.head != ledger.head:
             room = self.room
             self._triage = Triage.of(
-                room.history, room.merges, room.trees, room.config, self.line(ledger), self.trunk(), room.foresee
+                room.history,
+                room.merges,
+                room.trees,
+                room.config,
+                self.line(ledger),
+                self.trunk(),
+                room.foresee,
+                None,
+                room.structural,
             )
-        return self._triage
+        return replace(self._triage, given=self._standing(ledger))
+
+    def _standing(self, ledger: Ledger) -> dict[Sha, tuple[Given, ...]]:
+        """Answers that agents and people gave; each blob is read once."""
+        return standing(ledger, self.room.blobs, self._given)
 
     def assessment(self, ledger: Ledger, change: Sha, onto: str) -> Assessment:
         """What is to be done with `change` on top of `onto`, by facts alone."""

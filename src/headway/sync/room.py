@@ -19,6 +19,8 @@ from headway.core.ports.remote import Remote
 from headway.core.ports.trees import Trees
 from headway.sync.accounting import Ledger, apply
 from headway.sync.adopt import Reader
+from headway.sync.asker import Asker
+from headway.sync.resolution import Structural
 from headway.sync.triage import as_evidence
 from headway.validate.known import KnownResults
 from headway.validate.tier_ladder import L1Answer
@@ -42,6 +44,10 @@ class Room:
     l1: L1 | None
     foresee: Callable[[Sha, str], None] = lambda _change, _onto: None
     """A hint: this pick will probably be asked of `merges` next."""
+    structural: Structural | None = None
+    """A merge of whole files by syntax, where one is installed."""
+    asker: Asker | None = None
+    """Who is asked about conflicts that the ladder leaves; in `run` only."""
     forge: Forge | None = None
     remote: Remote | None = None
     """Where trunk is read from and the landing branch is pushed to; in mode `pull-request` only, like `forge`."""

@@ -11,6 +11,7 @@ from headway.core.names import Sha
 from headway.core.ports.git import SourceUnreachable
 from headway.core.reasons import Reason
 from headway.sync.accounting import Ledger
+from headway.sync.asking import Asking
 from headway.sync.chains import released
 from headway.sync.decisions import decided
 from headway.sync.haste import hastened
@@ -40,6 +41,7 @@ class Steps:
         self.orders = orders
         self.reading = Reading(room)
         self.landing = LandingSteps(self.reading, orders.limit)
+        self.asking = Asking(room, self.reading.triage)
         by_request = room.config.landing.mode == "pull-request"
         self.undoing = UndoSteps(self.reading)
         self.requests = RequestSteps(self.reading, self.landing) if by_request else None

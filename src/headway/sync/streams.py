@@ -69,7 +69,8 @@ def planned(
         risk = Risk(0.0, ())
         if not _is_settled(one):
             stands_on_pending = any(edge.kind == "textual" and edge.on in pending for edge in edges)
-            files = alone(change) if stands_on_pending else len(one.to_json()["conflicts"])
+            tried = one.assessment.facts.get("result") != "unknown"
+            files = alone(change) if stands_on_pending and tried else len(one.to_json()["conflicts"])
             risk = _risk(one, edges, needs, patches.get(change, ()), frozenset(absent - {change}), files)
         stream = "" if _is_settled(one) else streams.place(change, edges, patches.get(change, ()), risk, needs)
         rows.append(PlanRow(one.to_json(), risk.score, risk.reasons, edges, stream))

@@ -27,10 +27,13 @@ from headway.core.ports.git import (
 )
 from headway.core.ports.trees import Trees
 from headway.core.reasons import Reason
+from headway.sync.given import Given, answered, conflict_digest, unanswerable
 from headway.sync.harvest import Past
 from headway.sync.history import Range, revert_candidates
-from headway.sync.judgement import Bench, judge_trial, provenance
+from headway.sync.judgement import Bench, conflicted_files, judge_trial, provenance
 from headway.sync.presence import proof_of_presence
+from headway.sync.resolution import ResolvedHunk, Structural
+from headway.sync.resolvers.ladder import Recorded, Surroundings
 from headway.sync.surroundings import nothing_recorded, surroundings
 
 SHOWN_CONFLICT_BYTES = 64 << 10
@@ -79,6 +82,10 @@ class Triage:
     """The fork's own earlier resolutions; read when a conflict first asks."""
     foresee: Callable[[Sha, str], None] = lambda _change, _onto: None
     """Told which pick will probably be asked for next: git may begin on it while the rails look at this one."""
+    structural: Structural | None = None
+    """A merge of whole files by syntax, where one is installed."""
+    given: Mapping[Sha, tuple[Given, ...]] = field(default_factory=dict)
+    """Answers to conflicts that agents and people gave, by change, newest last."""
 
     @classmethod
     def of(
@@ -90,12 +97,24 @@ class Triage:
         line: Range,
         tip: Sha | None = None,
         foresee: Callable[[Sha, str], None] = lambda _change, _onto: None,
+        given: Mapping[Sha, tuple[Given, ...]] | None = None,
+        structural: Structural | None = None,
     ) -> "Triage":
         """Reads the whole range once: messages, effects, who says that it reverts whom. `tip`: the fork's own line."""
-        commits = {commit.sha: commit for commit in line.commits}
-        reverts = revert_candidates(line.commits)
-        past = Past(merges, history, line, tip) if tip is not None else None
-        return cls(history, merges, trees, config, line, commits, history.effects(line.shas), reverts, past, foresee)
+        return cls(
+            history,
+            merges,
+            trees,
+            config,
+            line,
+            commits={commit.sha: commit for commit in line.commits},
+            effects=history.effects(line.shas),
+            reverts=revert_candidates(line.commits),
+            past=Past(merges, history, line, tip) if tip is not None else None,
+            foresee=foresee,
+            given=given or {},
+            structural=structural,
+        )
 
     def assess(
         self,
@@ -135,20 +154,55 @@ class Triage:
             case Empty():
                 return self._empty(change, onto, trial.tree)
 
+    def bench(self) -> Bench:
+        """What judging needs."""
+        return Bench(
+            self.merges,
+            self.history,
+            self.trees,
+            self.config.invariant,
+            effects=self.effects,
+            structural=self.structural,
+        )
+
     def _surveyed(self, change: Sha, onto: str, trial: Clean | Conflicted) -> Assessment:
         """The ladder where git has a conflict, and the rails over whatever came out, git's clean merges too."""
-        bench = Bench(self.merges, self.history, self.trees, self.config.invariant, effects=self.effects)
-        paths = frozenset(one.path for one in self.effects[change])
-        recorded = nothing_recorded if self.past is None else self.past.recorded(paths)
-        look = surroundings(self.merges, self.trees, change, lambda: self.line.base, recorded)
-        judged = judge_trial(change, onto, trial, bench, look)
         facts: dict[str, Any] = {"onto": onto, "result": "clean"}
+        given = None
         if isinstance(trial, Conflicted):
-            facts = {**self._conflict_facts(onto, trial), "resolution": provenance(judged)}
+            facts = self._conflict_facts(onto, trial)
+            given = self._given(change, str(facts["conflict"]))
+        if isinstance(trial, Conflicted) and given is not None:
+            judged = answered(change, onto, trial, given, conflicted_files(trial, self.merges), self.bench())
+        else:
+            judged = judge_trial(change, onto, trial, self.bench(), self._look(change))
+        if isinstance(trial, Conflicted):
+            facts["resolution"] = provenance(judged)
         if judged.tree is not None:
             return Ready(change, judged.tree, {**facts, "tree": judged.tree})
         refusals = [{"reason": why.reason, "message": why.message, "next": why.next} for why in judged.reasons]
+        if given is None and isinstance(trial, Conflicted):
+            why_not = unanswerable(conflicted_files(trial, self.merges))
+            facts |= {"askable": not why_not, "not_askable": why_not}
         return Decided(change, "deferred", judged.reasons[0].reason, {**facts, "refusals": refusals})
+
+    def ladder(self, change: Sha, onto: str, trial: Conflicted) -> tuple[ResolvedHunk, ...]:
+        """What the ladder alone says of a conflict, by hunk."""
+        return judge_trial(change, onto, trial, self.bench(), self._look(change)).hunks
+
+    def _look(self, change: Sha) -> Surroundings:
+        paths = frozenset(one.path for one in self.effects[change])
+        past = nothing_recorded if self.past is None else self.past.recorded(paths)
+        known: dict[str, list[Recorded]] = {}
+        for one in (hunk for answers in self.given.values() for given in reversed(answers) for hunk in given.recorded):
+            known.setdefault(one.key, []).append(one)
+        return surroundings(
+            self.merges, self.trees, change, lambda: self.line.base, lambda key: (*known.get(key, ()), *past(key))
+        )
+
+    def _given(self, change: Sha, conflict: str) -> Given | None:
+        """The newest answer to exactly this conflict."""
+        return next((one for one in reversed(self.given.get(change, ())) if one.conflict == conflict), None)
 
     def _empty(self, change: Sha, onto: str, ours: TreeId) -> Assessment:
         """An empty pick is `already_present` only if it is shown that the fork has the effect."""
@@ -186,6 +240,7 @@ class Triage:
         return {
             "onto": onto,
             "result": "conflict",
+            "conflict": conflict_digest(trial, self.merges),
             "conflicts": [
                 {"kind": c.kind, "paths": [shown_path(p) for p in c.paths], "message": _plain(c.message)}
                 for c in trial.conflicts

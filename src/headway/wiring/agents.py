@@ -7,7 +7,7 @@ variable, and an argument that the log would mask is refused here, since a maske
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from headway.adapters.model_agent import ModelAgent
 from headway.adapters.outside_agent import OutsideAgent
 from headway.adapters.script_agent import ScriptAgent
 from headway.adapters.search_agent import SearchAgent
+from headway.core.config import AgentConfig
 from headway.core.errors import HeadwayError
 from headway.core.names import StreamId
 from headway.core.ports.agent import Agent
@@ -74,12 +75,15 @@ def _model(_: Task, args: Args, __: Records) -> Agent:
 
 
 def _command(_: Task, args: Args, __: Records) -> Agent:
-    argv = _argv(args.get("command", ""))
-    names = tuple(filter(None, args.get("env", "").split(",")))
-    absent = next((name for name in names if name not in os.environ), None)
+    return _cli(args.get("command", ""), tuple(filter(None, args.get("env", "").split(","))), os.environ)
+
+
+def _cli(command: str, names: Sequence[str], env: Mapping[str, str]) -> Agent:
+    argv = _argv(command)
+    absent = next((name for name in names if name not in env), None)
     if absent is not None:
         raise HeadwayError(f"The variable {absent} that the agent may see is not set.", f"Set {absent} and try again.")
-    return CommandAgent(CommandLine(argv, (*SEEN, *names)), LocalExecutor())
+    return CommandAgent(CommandLine(argv, (*SEEN, *names)), LocalExecutor(), env)
 
 
 def _outside(task: Task, _: Args, records: Records) -> Agent:
@@ -151,6 +155,19 @@ def agent_args(options: AgentOptions) -> dict[str, str]:
 def at_once_of(args: Args) -> int:
     """How many candidates may be on their way at a time."""
     return int(args.get("at_once", "1"))
+
+
+@contextmanager
+def opened_resolver(config: AgentConfig, env: Mapping[str, str]) -> Iterator[Agent]:
+    """The agent of `[agent]` in headway.toml, for conflicts; closed at the end. Raises HeadwayError as below."""
+    if config.use == "command":
+        yield _cli(config.command, config.env, env)
+        return
+    agent = ModelAgent(config.model, base_url=config.base_url or None, env=env)
+    try:
+        yield agent
+    finally:
+        agent.close()
 
 
 @contextmanager

@@ -9,12 +9,17 @@ from pathlib import Path
 
 from headway import __version__
 from headway.adapters.masking import Masker
+from headway.core.errors import HeadwayError
+from headway.core.events_sync import Disposed
 from headway.core.ports.git import SourceUnreachable
+from headway.sync.calibration import Calibration, calibrated
+from headway.sync.dependencies import dependencies
 from headway.sync.history import upstream_range
 from headway.sync.planning import Plan, plan_of
 from headway.sync.reading import refreshed
 from headway.sync.streams import PlanRow
-from headway.wiring.sync import open_session, opened_at, real_world, tip_of
+from headway.sync.triage import Triage
+from headway.wiring.sync import Session, open_session, opened_at, real_world, tip_of
 
 NAME = "plan-cache.json"
 
@@ -45,6 +50,31 @@ def plan(
         found = plan_of(room, ledger, line, tip, limit=limit, tell=tell)
         cache.write(found)
         return found, trouble
+
+
+def calibration(path: Path, state: Path | None) -> Calibration:
+    """Predicted against happened, over every answered change of the range."""
+    with open_session(path, state, real_world(), write=False) as session:
+        room, ledger = session.room, session.room.ledger()
+        opened = opened_at(ledger)
+        assert ledger.head is not None
+        line = upstream_range(room.history, opened, ledger.head, ledger.changes)
+        triage = Triage.of(room.history, room.merges, room.trees, room.config, line)
+        patches = dict(room.patches.patches(line.shas))
+        states = {change: _state_of(session, found) for change, found in ledger.dispositions.items()}
+        needs = dependencies(line.commits, patches.items())
+        return calibrated(triage, ledger.dispositions, states, needs, patches)
+
+
+def _state_of(session: Session, found: Disposed) -> str:
+    """The commit that a change was answered on; "" where it is not here (any more)."""
+    if found.landed:
+        return f"{found.landed}^1"
+    try:
+        onto = json.loads(session.state.blobs.get(found.evidence)).get("onto", "")
+    except (HeadwayError, ValueError):
+        return ""
+    return str(onto)
 
 
 class PlanCache:

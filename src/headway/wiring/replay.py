@@ -14,6 +14,7 @@ from headway.adapters.git_history import GitHistory
 from headway.adapters.git_objects import ObjectMissing, ObjectReader
 from headway.adapters.git_trees import GitTrees
 from headway.adapters.git_trial import GitTrialMerges, Quarantine
+from headway.adapters.mergiraf import Mergiraf
 from headway.adapters.process_pool import Workers
 from headway.core.errors import HeadwayError
 from headway.core.names import Sha
@@ -91,7 +92,7 @@ def engine(repository: Path, objects: Path | None) -> Iterator[Callable[[Case], 
     with Quarantine(repository) as quarantine:
         merges, history = GitTrialMerges(quarantine), GitHistory(quarantine.git)
         trees = GitTrees(quarantine.git, lambda: quarantine.reader)
-        bench = Bench(merges, history, trees)
+        bench = Bench(merges, history, trees, structural=Mergiraf.installed(os.environ))
         harvest = Harvest(merges, history)
 
         def answer(case: Case) -> Answer:

@@ -21,6 +21,7 @@ from headway.adapters.git_trees import GitTrees
 from headway.adapters.git_trial import GitTrialMerges, Quarantine
 from headway.adapters.local_executor import LocalExecutor
 from headway.adapters.memory_blobs import MemoryBlobs
+from headway.adapters.mergiraf import Mergiraf
 from headway.adapters.state_place import state_of_fork
 from headway.core.config import Config
 from headway.core.errors import HeadwayError
@@ -40,6 +41,7 @@ from headway.sync.steps import Orders, Steps
 from headway.validate.known import KnownResults
 from headway.validate.suite_run import Ports
 from headway.validate.tier_ladder import ChangeToCheck, L1Answer, check_change
+from headway.wiring.conflict_agent import with_agent
 from headway.wiring.forge import forge_of
 from headway.wiring.state import State, open_state, prove
 
@@ -66,6 +68,7 @@ class Session:
     found: ConfigFound
     state: State
     room: Room
+    quarantine: Quarantine
 
 
 def init(path: Path, answers: Answers, state: Path | None, world: World | None = None) -> Status:
@@ -109,7 +112,8 @@ def run(
     world = world or real_world()
     with open_session(path, state, world, write=True) as session:
         refuse_unfit(session)
-        take_changes(room_to_land(session, world, tell), Orders(limit), stop)
+        with room_with_agent(session, world, tell) as room:
+            take_changes(room, Orders(limit), stop)
         return status_now(session, world)
 
 
@@ -117,6 +121,14 @@ def refuse_unfit(session: Session) -> None:
     """Raises HeadwayError where nothing may land: a dirty fork, an unready config, a branch that cannot be moved."""
     _refuse_dirty(session.fork)
     _refuse_unready(session)
+
+
+@contextmanager
+def room_with_agent(session: Session, world: World, tell: Callable[[str], None] = lambda _: None) -> Iterator[Room]:
+    """The room to land in, with the agent that headway.toml names for conflicts."""
+    room, pool = room_to_land(session, world, tell), session.state.root / "clones"
+    with with_agent(room, session.quarantine, session.fork.top, pool, world.env) as with_it:
+        yield with_it
 
 
 def room_to_land(session: Session, world: World, tell: Callable[[str], None] = lambda _: None) -> Room:
@@ -194,10 +206,12 @@ def _session(
         prove(state.log)
         if not write:
             with Quarantine(fork.top) as quarantine:
-                yield Session(fork, found, state, _room(fork, found.config, state, quarantine, world, root, source))
+                room = _room(fork, found.config, state, quarantine, world, root, source)
+                yield Session(fork, found, state, room, quarantine)
             return
         with state.lock(), Quarantine(fork.top, root / "quarantine" / found.config.fork.id) as quarantine:
-            session = Session(fork, found, state, _room(fork, found.config, state, quarantine, world, root, source))
+            room = _room(fork, found.config, state, quarantine, world, root, source)
+            session = Session(fork, found, state, room, quarantine)
             yield session
             if session.room.ledger().run is None:
                 quarantine.clear()  # nothing composed waits for its landing
@@ -233,6 +247,7 @@ def _room(
         blobs=state.blobs,
         l1=_l1(fork, config, state, quarantine, world, root),
         foresee=merges.foresee,
+        structural=Mergiraf.installed(world.env),
     )
 
 

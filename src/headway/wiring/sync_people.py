@@ -28,6 +28,7 @@ from headway.wiring.sync import (
     refuse_unfit,
     refuse_unopened,
     room_to_land,
+    room_with_agent,
     status_now,
     tip_of,
 )
@@ -44,7 +45,7 @@ def decide(
         decisions = []
         for name in names or _retryable(ledger):
             args = {"reason": reason, **({"verdict": verdict} if verdict else {})}
-            one = PersonDecided("retry" if verb == "retry" else "decide", change_named(session, name), _user(), args)
+            one = PersonDecided("retry" if verb == "retry" else "decide", change_named(session, name), user(), args)
             check_decision(ledger, one)
             decisions.append(one)
     if dry_run:
@@ -53,7 +54,7 @@ def decide(
     try:
         with open_session(path, state, world, write=True) as session:
             for one in decisions:
-                _decide_now(session, one)
+                decide_now(session, one)
                 said.append(f"{one.subject[:12]}: done")
     except LockHeld:
         said += _left(path, state, decisions[len(said) :])
@@ -66,7 +67,7 @@ def pick(path: Path, state: Path | None, name: str, reason: str, *, dry_run: boo
     with open_session(path, state, world, write=False) as session:
         refuse_unopened(session.room)
         ledger, tip = session.room.ledger(), tip_of(session)
-        one = PersonDecided("pick", change_named(session, name), _user(), {"reason": reason})
+        one = PersonDecided("pick", change_named(session, name), user(), {"reason": reason})
         check_decision(ledger, one)
         reading = Reading(session.room)
         needs = needs_of(reading, ledger, Sha(one.subject), tip)
@@ -76,9 +77,9 @@ def pick(path: Path, state: Path | None, name: str, reason: str, *, dry_run: boo
     try:
         with open_session(path, state, world, write=True) as session:
             refuse_unfit(session)
-            room = room_to_land(session, world)
-            say(room, lambda now: room.facts(about=hastened(Reading(room), now, one, tip)))
-            take_changes(room, Orders(urgent_only=True))
+            with room_with_agent(session, world) as room:
+                say(room, lambda now: room.facts(about=hastened(Reading(room), now, one, tip)))
+                take_changes(room, Orders(urgent_only=True))
             return said, status_now(session, world)
     except LockHeld:
         return [*said, *_left(path, state, [one])], None
@@ -97,7 +98,7 @@ def undo_landing(
         if dry_run:
             return [f"{landed.commit[:12]}: would be taken back, with {', '.join(changes)}"], None
         refuse_unfit(session)
-        undo(room_to_land(session, world), Wish(landing, _user(), reason, later))
+        undo(room_to_land(session, world), Wish(landing, user(), reason, later))
         then = "deferred" if later else "pending again; `headway sync decide SHA later` keeps the next run from it"
         return [f"{landed.commit[:12]}: taken back; {', '.join(changes)}: {then}"], status_now(session, world)
 
@@ -125,7 +126,7 @@ def _left(path: Path, state: Path | None, decisions: list[PersonDecided]) -> lis
     return [f"{one.subject[:12]}: left for the running loop" for one in decisions]
 
 
-def _decide_now(session: Session, one: PersonDecided) -> None:
+def decide_now(session: Session, one: PersonDecided) -> None:
     room = session.room
 
     def what(ledger: Ledger) -> Facts:
@@ -140,7 +141,7 @@ def _retryable(ledger: Ledger) -> tuple[str, ...]:
     return tuple(change for change, found in ledger.dispositions.items() if found.kind == "deferred")
 
 
-def _user() -> str:
+def user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -1,9 +1,12 @@
 """The agent port. An agent proposes text or patches; nothing it says is evidence."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
+
+from headway.core.ports.workspace import Checkout
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,9 @@ class Request:
     """Patterns of paths that a proposal may add beside `files` (see `core.command_task.matches`); empty: none."""
     frozen: tuple[str, ...] = ()
     """Patterns of paths that it may not, for all that."""
+    place: Callable[[], AbstractContextManager[Checkout]] | None = None
+    """A separate clone of the whole project for an agent that works with files: what it changes there, in any tracked
+    file, is its proposal. None: a folder with `files` alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from headway.core.names import Sha
 from headway.core.ports.git import PathChange
 
 
@@ -19,4 +20,8 @@ class Trees(Protocol):
 
     def mentions(self, treeish: str, word: str) -> bool:
         """Whether the tree has `word`: as a whole word of a text, or as a file's own name."""
+        ...
+
+    def touching(self, paths: Sequence[str], tip: str, since: str, limit: int) -> Sequence[Sha]:
+        """The newest commits of the first-parent line from `since` (left out) to `tip` that change one of `paths`."""
         ...

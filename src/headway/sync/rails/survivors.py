@@ -36,9 +36,9 @@ def call_site_dropped(proposal: Proposal) -> Verdict:
         return PASSED
     for name in sorted(_new_names(proposal)):
         upstream = kept = 0
-        for file in (
-            one for one in proposal.files if one.result is not None and name in (one.theirs or "") + one.result
-        ):
+        for file in proposal.files:
+            if name not in (file.theirs or "") and name not in (file.result or ""):
+                continue
             _, _, theirs, result = file.outlines()
             _, _, their_uses, result_uses = file.uses()
             upstream += their_uses.mentions[name] - theirs.names[name]
@@ -52,7 +52,7 @@ def call_site_dropped(proposal: Proposal) -> Verdict:
 
 
 def _conflicted(proposal: Proposal) -> list[FileFacts]:
-    return [file for file in proposal.files if file.conflicted and file.result is not None]
+    return [file for file in proposal.files if file.conflicted]
 
 
 def _stands_elsewhere(proposal: Proposal, name: str) -> bool:
@@ -73,7 +73,7 @@ def _new_names(proposal: Proposal) -> set[str]:
     """What upstream defines and its parent did not, in any file of the pick that brings definitions."""
     found: set[str] = set()
     for file in proposal.files:
-        if file.result is not None and (file.conflicted or brings_definitions(file)):
+        if file.conflicted or brings_definitions(file):
             language = language_of(file.path)
             base, theirs = (outline_of(text or "", language) for text in (file.base, file.theirs))
             found |= theirs.names.keys() - base.names.keys()

@@ -58,7 +58,7 @@ def test_skipped(proposal: Proposal) -> Verdict:
 
 
 def test_weakened(proposal: Proposal) -> Verdict:
-    """Refuses fewer assertions than an honest merge of both sides can have."""
+    """Refuses fewer assertions than an honest merge of both sides can have, in the file or in any one test of it."""
     for file in _tests(proposal):
         if not file.conflicted:
             continue
@@ -67,7 +67,30 @@ def test_weakened(proposal: Proposal) -> Verdict:
             return refused(
                 Reason.TEST_WEAKENED, f"{file.path}: {result} assertions (fork {ours}, upstream {theirs}, both {base})."
             )
+        if weaker := _weaker_test(file):
+            return refused(Reason.TEST_WEAKENED, f"{file.path}: {weaker}")
     return PASSED
+
+
+def _weaker_test(file: FileFacts) -> str:
+    """A new test of one side must not make up for what another one lost."""
+    base, ours, theirs, result = (_assertions_by_test(file, text) for text in file.sides())
+    for name, count in result.items():
+        sides = [side[name] for side in (ours, theirs) if name in side]
+        if len(sides) == 2:
+            least = least_expected(base.get(name, min(sides)), *sides)
+        else:
+            least = sides[0] if sides and name not in base else 0
+        if count < least:
+            return f"{name} has {count} assertions (fork {ours.get(name, 0)}, upstream {theirs.get(name, 0)})."
+    return ""
+
+
+def _assertions_by_test(file: FileFacts, text: str | None) -> dict[str, int]:
+    """Assertions inside each definition, where a grammar tells where it ends."""
+    lines = lines_of(text or "")
+    spans = outline_of(text or "", language_of(file.path)).spans
+    return {name: len(ASSERTION.findall("".join(lines[start : end + 1]))) for start, end, name in spans if end > start}
 
 
 def golden_rewritten(proposal: Proposal) -> Verdict:

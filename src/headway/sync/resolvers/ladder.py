@@ -28,7 +28,9 @@ class Recorded:
     key: str
     lines: Lines
     source: str
-    """The fork commit (or `person`) it was learnt from."""
+    """The fork commit, person or agent it was learnt from."""
+    hunk: Hunk | None = field(default=None, compare=False)
+    """The conflict itself, where it is at hand: shown to an agent as an example."""
 
 
 @dataclass(frozen=True)

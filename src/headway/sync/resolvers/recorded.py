@@ -20,7 +20,7 @@ def learn(hunk: Hunk, landed: tuple[str, ...], source: str) -> Recorded | None:
     """A recorded resolution, or None where the conflict is too small to be told from another."""
     if len(normal(hunk.ours) + normal(hunk.base) + normal(hunk.theirs)) < SHORTEST:
         return None
-    return Recorded(conflict_key(hunk), landed, source)
+    return Recorded(conflict_key(hunk), landed, source, hunk)
 
 
 def recorded(hunk: Hunk, file: ConflictedFile, look: Surroundings) -> Answer | None:
