@@ -139,6 +139,7 @@ def _window(
             in_order=judged.git == "conflict",
             unresolved=sum(hunk.engine is None for hunk in judged.hunks),
             absent=frozenset(absent - {change}),
+            unknown=judged.git == "unknown",
         )
         textual = {edge.on for edge in needs if edge.kind == "textual"}
         truth = None if row["sequential"] == "conflict" else row["independent"] == "conflict"
