@@ -37,12 +37,9 @@ def test_an_unknown_task_is_one_sentence() -> None:
     assert done.returncode == 1 and "Did you mean cpu-softmax" in done.stderr
 
 
-def test_words_for_what_the_measuring_programs_write() -> None:
-    kda = {
-        "shape": [1, 8192, 64], "regime": "slow", "headway": {"gpu": {"median_ms": 0.51}},
-        "fla": {"gpu": {"median_ms": 1.74}}, "gpu_ratio": {"median": 3.41, "min": 3.4, "max": 3.42},
-    }  # fmt: skip
+def test_words_for_what_the_measuring_program_writes() -> None:
     mla = {"workload": "prefill causal", "variant": "headway", "mode": "burst", "median": 5.9, "low": 5.8, "high": 6.0}
-    lines = list(bench_lines([Bench("kda", "how", {"rows": [kda, mla]}), Bench("mla", "", could_not_run="no GPU")]))
-    assert lines[1] == "  1x8192x64 slow: 0.5100 ms, FLA 1.7400 ms, 3.410 [3.400, 3.420]"
-    assert '"burst"' in lines[2] and lines[3] == "mla: could not run: no GPU"
+    absent = {"workload": "prefill causal", "variant": "fa3", "could_not_run": "no wheel"}
+    lines = list(bench_lines([Bench("mla", "how", {"rows": [mla, absent]}), Bench("kda", "", could_not_run="no GPU")]))
+    assert lines[0] == "mla: how" and '"burst", median 5.9' in lines[1] and '"no wheel"' in lines[2]
+    assert lines[3] == "kda: could not run: no GPU"

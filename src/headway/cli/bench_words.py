@@ -6,7 +6,7 @@ from typing import Any
 
 from headway.wiring.bench import Bench
 
-COLUMNS = ("workload", "shape", "regime", "variant", "mode", "median", "low", "high")
+COLUMNS = ("workload", "variant", "mode", "median", "low", "high", "unit", "error", "could_not_run")
 
 
 def bench_lines(found: Iterable[Bench]) -> Iterator[str]:
@@ -27,10 +27,4 @@ def bench_lines(found: Iterable[Bench]) -> Iterator[str]:
 
 
 def _shown(row: dict[str, Any]) -> str:
-    if "gpu_ratio" in row:
-        ours, theirs = row["headway"]["gpu"]["median_ms"], row.get("fla", {}).get("gpu", {}).get("median_ms")
-        ratio = row["gpu_ratio"]
-        shape = "x".join(map(str, row["shape"]))
-        told = f"{ratio['median']:.3f} [{ratio['min']:.3f}, {ratio['max']:.3f}]"
-        return f"{shape} {row['regime']}: {ours:.4f} ms, FLA {theirs:.4f} ms, {told}"
     return ", ".join(f"{name} {json.dumps(row[name])}" for name in COLUMNS if name in row)

@@ -1,17 +1,16 @@
 """`headway tune bench`: kernels that ship, timed against their baselines on this machine.
 
-`kda`, `mla` and `mla-decode` have measuring programs of their own, which bring FLA, FlashMLA and FlashAttention-3 in
-where those are installed, take turns with them, and time MLA both in bursts and sustained. Any other task's baseline is
-what ships; it is timed against itself by the lab's own worker, which says how far two runs of the same code agree.
+`kda`, `mla` and `mla-decode` have a measuring program of their own, which brings FLA, FlashKDA, FlashMLA and
+FlashAttention-3 in where those are installed, takes turns with them, and times MLA both in bursts and sustained. Any
+other task's baseline is what ships; it is timed against itself by the lab's own worker, which says how far two runs of
+the same code agree.
 """
 
-import importlib.util
 import json
 import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,6 @@ from headway.wiring.workers import worker_for
 
 BLOCKS = 12
 SECONDS = 3600.0
-SHAPES = ("1x8192x64", "1x8192x96", "4x8192x32", "4x4096x64", "1x32768x32", "2x16384x16", "4x2048x16")
-REGIMES = ("registry", "strong", "slow", "mixed")
 
 
 @dataclass(frozen=True)
@@ -48,42 +45,26 @@ def bench(name: str) -> Bench:
     if task.id in PROGRAMS and not has_gpu():
         return Bench(task.id, "", could_not_run="there is no NVIDIA GPU here")
     try:
-        return PROGRAMS[task.id]() if task.id in PROGRAMS else _against_itself(task)
+        return _shipped(task.id) if task.id in PROGRAMS else _against_itself(task)
     except CouldNotRun as trouble:
         return Bench(task.id, "", could_not_run=trouble.message)
 
 
-def _kda() -> Bench:
-    against = "fla" if _has("fla") else "nobody"
-    with tempfile.TemporaryDirectory(prefix="headway-bench-") as folder:
-        out = Path(folder) / "kda.json"
-        arguments = ["--shapes", *SHAPES, "--regimes", *REGIMES, "--against", against, "--out", str(out)]
-        _measured(["-m", "headway.tasks.kda.measure", *arguments])
-        return Bench("kda", f"headway.tasks.kda.measure against {against}", json.loads(out.read_text()))
+def _shipped(task: str) -> Bench:
+    """The rows of `headway.tasks.bench`: every peer that is absent is a row that says so."""
+    arguments = ["-m", "headway.tasks.bench", task, "--json"]
+    lines = [line for line in _measured(arguments).splitlines() if line.startswith("{")]
+    if not lines:
+        raise CouldNotRun(f"python {' '.join(arguments)} ended without rows.")
+    return Bench(task, f"python {' '.join(arguments[:3])}", json.loads(lines[-1]))
 
 
-def _mla(workload: str, task: str) -> Bench:
-    if importlib.util.find_spec("benchmarks") is None:
-        raise CouldNotRun("The MLA benchmark is part of a source checkout, and this is none.")
-    said = _measured(["-m", "benchmarks.mla_h200", workload, "--json"])
-    return Bench(task, f"benchmarks.mla_h200 {workload}", json.loads(said.strip().splitlines()[-1]))
-
-
-PROGRAMS: dict[str, Callable[[], Bench]] = {
-    "kda": _kda,
-    "mla": lambda: _mla("prefill", "mla"),
-    "mla-decode": lambda: _mla("decode", "mla-decode"),
-}
+PROGRAMS = ("kda", "mla", "mla-decode")
 """Tasks with a measuring program."""
 
 
 def _python() -> str:
     return os.environ.get("HEADWAY_WORKER_PYTHON") or sys.executable
-
-
-def _has(package: str) -> bool:
-    look = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
-    return run([_python(), "-c", look], ok=None, timeout=60).code == 0
 
 
 def _measured(arguments: list[str]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import json
 import platform
 import statistics
@@ -23,7 +24,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from headway.tasks.rows import Row, could_not_run, interval, line, row
+
+Result = dict[str, Any]
 ERROR_RATIO = 1.5
+FLA_ERRORS = {  # FLA 0.6.0 on an H200, the cases of `_errors`; raw gates lie around the strong ones
+    "registry": {"o": 0.0041, "state": 0.0032},
+    "strong": {"o": 0.0040, "state": 0.0027},
+    "slow": {"o": 0.0047, "state": 0.0042},
+    "mixed": {"o": 0.0046, "state": 0.0040},
+    "similar": {"o": 0.0103, "state": 0.0291},
+}
+SHAPES = ("1x8192x64", "1x8192x96", "4x8192x32", "4x4096x64", "1x32768x32", "2x16384x16", "4x2048x16")
+REGIMES = ("registry", "strong", "slow", "mixed")
 SIDES = {
     "headway": ("forward", "kda_forward"),
     "fla": ("baseline", "fla_forward"),
@@ -104,8 +117,8 @@ def _serve(side: str) -> None:
     forward = getattr(importlib.import_module(f"{__package__}.{home}"), name)
     calls: list[Callable[[], Any]] = []
     answer: Any
-    for line in sys.stdin:
-        request = json.loads(line)
+    for asked in sys.stdin:
+        request = json.loads(asked)
         with torch.no_grad():
             if request["do"] == "versions":
                 answer = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
@@ -135,7 +148,7 @@ class _Side:
     def __init__(self, name: str) -> None:
         self.name = name
         self.process = subprocess.Popen(
-            [sys.executable, "-m", __spec__.name, "--serve", name],
+            [sys.executable, "-m", "headway.tasks.kda.measure", "--serve", name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -145,12 +158,12 @@ class _Side:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(json.dumps({"do": do, **request}) + "\n")
         self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        while line and not line.startswith(("{", "[", '"')) and not line[:1].isdigit():
-            line = self.process.stdout.readline()  # what a library prints
-        if not line:
+        said = self.process.stdout.readline()
+        while said and not said.startswith(("{", "[", '"')) and not said[:1].isdigit():
+            said = self.process.stdout.readline()  # what a library prints
+        if not said:
             raise RuntimeError(f"the {self.name} process ended; its error stands above")
-        return json.loads(line)
+        return json.loads(said)
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -158,15 +171,8 @@ class _Side:
         self.process.wait(timeout=60)
 
 
-def _interval(samples: Sequence[float]) -> tuple[float, float]:
-    """Order statistics around the median that cover it with at least 95 % (fewer than six samples: all of them)."""
-    ordered = sorted(samples)
-    k = max(0, int(len(ordered) / 2 - 0.98 * len(ordered) ** 0.5))
-    return ordered[k], ordered[-1 - k]
-
-
 def _summary(samples: Sequence[float]) -> dict[str, Any]:
-    low, high = _interval(samples)
+    low, high = interval(samples)
     return {"median_ms": statistics.median(samples), "low_ms": low, "high_ms": high, "samples_ms": list(samples)}
 
 
@@ -205,6 +211,78 @@ def _check(sides: Sequence[_Side], regime: str, raw: bool) -> dict[str, dict[str
     return errors
 
 
+def compare(
+    shapes: Sequence[str], regimes: Sequence[str], raw: bool, against: str, rounds: int, save: Callable[[Result], None]
+) -> Result:
+    """Headway and `against` ("nobody" for none) at every shape and regime; `save` is called after every row."""
+    sides = [_Side(name) for name in ("headway", against) if name in SIDES]
+    result: Result = {
+        "schema": "headway.kda-measurement/2",
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "versions": {side.name: side.ask("versions") for side in sides},
+        "errors": {regime: _check(sides, regime, raw) for regime in [*regimes, "similar"]},
+        "rows": [],
+    }
+    for text in shapes:
+        shape = [int(n) for n in text.split("x")]
+        for regime in regimes:
+            for side in sides:
+                side.ask("prepare", shape=shape, regime=regime, raw=raw)
+            result["rows"].append({"shape": shape, "regime": regime, "raw": raw, **_compare(sides, rounds, 10)})
+            save(result)
+    for side in sides:
+        side.close()
+    return result
+
+
+def measure() -> list[Row]:
+    """All shapes: log gates in four regimes against FLA, and gates made in the kernel in two against FlashKDA."""
+    found: list[Row] = []
+    peers = (("fla", "fla", False, REGIMES), ("flashkda", "flash_kda", True, REGIMES[::2]))
+    for against, module, raw, regimes in peers:
+        here = against if importlib.util.find_spec(module) else "nobody"
+        if here == "nobody":
+            found.append(could_not_run("all shapes", against, f"{module} is not installed"))
+        found += rows_of(compare(SHAPES, regimes, raw, here, 3, lambda result: None))
+    return found
+
+
+def check() -> list[Row]:
+    """Errors of output and state against the float64 recurrence in every regime, log gates and raw ones."""
+    side = _Side("headway")
+    found: list[Row] = []
+    for raw in (False, True):
+        for regime in (*REGIMES, "similar"):
+            errors = side.ask("errors", regime=regime, raw=raw)
+            name = f"{regime}{' raw' * raw}"
+            for part, error in errors.items():
+                bar = ERROR_RATIO * FLA_ERRORS["strong" if raw else regime][part]
+                found.append({"workload": name, "variant": part, "error": error, "right": error <= bar})
+    side.close()
+    return found
+
+
+def rows_of(result: Result) -> list[Row]:
+    """A comparison as rows: GPU and eager times of each side, and the other side's time over headway's."""
+    found: list[Row] = []
+    for one in result["rows"]:
+        name = f"{','.join(map(str, one['shape']))} {one['regime']}{' raw' * one['raw']}"
+        names = [side for side in SIDES if side in one]
+        for side in names:
+            errors = result["errors"][one["regime"]][side]
+            for mode in ("gpu", "eager"):
+                found.append(row(name, side, mode, one[side][mode]["samples_ms"], errors["o"]))
+        for mode in ("gpu", "eager"):
+            if f"{mode}_ratio" in one:
+                spread = one[f"{mode}_ratio"]
+                found.append(
+                    {"workload": name, "variant": f"{names[1]} / headway", "mode": f"{mode} ratio", "unit": "ratio"}
+                    | {"median": spread["median"], "low": spread["min"], "high": spread["max"]}
+                )
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog=__spec__.name, description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shapes", nargs="+", default=["1x8192x64"], help="batch x tokens x heads")
@@ -218,34 +296,15 @@ def main() -> None:
     if options.serve:
         _serve(options.serve)
         return
-    sides = [_Side(name) for name in ("headway", options.against) if name in SIDES]
-    versions = {side.name: side.ask("versions") for side in sides}
-    result: dict[str, Any] = {
-        "schema": "headway.kda-measurement/2",
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "versions": versions,
-        "errors": {regime: _check(sides, regime, options.raw) for regime in [*options.regimes, "similar"]},
-        "rows": [],
-    }
-    for text in options.shapes:
-        shape = [int(n) for n in text.split("x")]
-        for regime in options.regimes:
-            for side in sides:
-                side.ask("prepare", shape=shape, regime=regime, raw=options.raw)
-            row = {"shape": shape, "regime": regime, "raw": options.raw, **_compare(sides, options.rounds, 10)}
-            result["rows"].append(row)
-            shown = [f"{s.name} {row[s.name]['gpu']['median_ms']:.4f} ms" for s in sides]
-            shown += [f"eager {row[s.name]['eager']['median_ms']:.4f}" for s in sides]
-            if "gpu_ratio" in row:
-                shown.append("{min:.3f}-{max:.3f}x".format(**row["gpu_ratio"]))
-                shown.append("eager {min:.3f}-{max:.3f}x".format(**row["eager_ratio"]))
-            sys.stdout.write(f"{text} {regime}{' raw' * options.raw}: {', '.join(shown)}\n")
-            sys.stdout.flush()
-            if options.out:
-                options.out.write_text(json.dumps(result, indent=1) + "\n")
-    for side in sides:
-        side.close()
+
+    def save(result: Result) -> None:
+        newest = {**result, "rows": result["rows"][-1:]}
+        sys.stdout.write("".join(f"{line(one)}\n" for one in rows_of(newest)))
+        sys.stdout.flush()
+        if options.out:
+            options.out.write_text(json.dumps(result, indent=1) + "\n")
+
+    compare(options.shapes, options.regimes, options.raw, options.against, options.rounds, save)
 
 
 if __name__ == "__main__":

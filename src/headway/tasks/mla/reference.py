@@ -1,5 +1,8 @@
 """What MLA prefill must compute, in float64, and the torch baselines that kernels are compared with."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import torch
 
 from headway.tasks.error import relative_error
@@ -9,7 +12,9 @@ __all__ = ["oracle", "relative_error", "torch_compiled", "torch_fp32_softmax"]
 LATENT = 512
 
 
-def oracle(q, kv, scale, causal, heads=None):
+def oracle(
+    q: torch.Tensor, kv: torch.Tensor, scale: float, causal: bool, heads: Sequence[int] | None = None
+) -> torch.Tensor:
     """softmax(scale * q kv^T) kv[..., :512] in float64, [B, S, len(heads), 512]; only `heads` of q if given.
 
     q [B, S, H, D], kv [B, S, D]. Works through 512 query rows at a time: 8192 x 8192 scores would be 0.5 GB a head.
@@ -25,7 +30,7 @@ def oracle(q, kv, scale, causal, heads=None):
     return out
 
 
-def _rows(q, k, v, scale, causal, first):
+def _rows(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, causal: bool, first: int) -> torch.Tensor:
     s = (q @ k.T) * scale
     if causal:
         position = torch.arange(first, first + q.shape[0], device=q.device)
@@ -33,7 +38,7 @@ def _rows(q, k, v, scale, causal, first):
     return torch.softmax(s, -1) @ v
 
 
-def torch_fp32_softmax(q, kv, scale, causal):
+def torch_fp32_softmax(q: torch.Tensor, kv: torch.Tensor, scale: float, causal: bool) -> torch.Tensor:
     """The plain PyTorch reference by name: matmul, float32 softmax, matmul, in the inputs' dtype elsewhere."""
     s = torch.einsum("bthd,bsd->bhts", q, kv).float() * scale
     if causal:
@@ -42,6 +47,6 @@ def torch_fp32_softmax(q, kv, scale, causal):
     return torch.einsum("bhts,bsd->bthd", torch.softmax(s, -1).to(q.dtype), kv[..., :LATENT])
 
 
-def torch_compiled():
+def torch_compiled() -> Callable[..., Any]:
     """`torch.compile` of the reference with Inductor's pattern matcher off (on, it picks a path up to 9x slower)."""
     return torch.compile(torch_fp32_softmax, options={"pattern_matcher": False})
