@@ -20,7 +20,7 @@ class Given(Batches):
 
     def __init__(self, call: int, flush: int, bracket: int, hidden: int, wrong: bool = False) -> None:
         self.overhead, self.flush, self.wrong = 100_000, 60_000, wrong
-        self.trusted = False
+        self.trusted = self.rival = False
         self._given = (call, flush, bracket, hidden)
         self._rng = np.random.default_rng(1)
         self.candidate: Candidate = None  # type: ignore[assignment]

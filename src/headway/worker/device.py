@@ -30,6 +30,7 @@ SCATTER_NS = 150_000
 GLIMPSES = 32
 LOOKS = 0.25
 WATCHED = 6
+RIVAL = "The rival failed: "
 HIDDEN_NS = 15_000
 HIDDEN_PART = 0.1
 """A candidate may keep the device busy past its events by this much more than the rival: launch overhead scatters."""
@@ -51,6 +52,8 @@ class Batches:
     def __init__(self, task: Task, reference: Any, candidate: Candidate, rng: Any) -> None:
         self._task, self._reference, self.candidate, self._rng = task, reference, candidate, rng
         self.overhead = 0
+        self.rival = False
+        """Its failures are nobody's refusal."""
         self.trusted = False
         """The task's own baseline, looked at when the task proved itself: its timed calls are not looked at again."""
         self.flush = 0
@@ -77,8 +80,13 @@ class Batches:
         at = [int(one) for one in self._rng.integers(0, 2**40, GLIMPSES)]
         # secret until the order arrives, and another choice each time: calls around which the whole device is idle
         watched = sorted(int(one) for one in self._rng.choice(count, max(1, min(WATCHED, count // 3)), replace=False))
-        answer = session.call({**order, "at": at, "watched": watched}, lay, seconds, staged=True)
-        session.check(answer.said, "in a timed batch")
+        try:
+            answer = session.call({**order, "at": at, "watched": watched}, lay, seconds, staged=True)
+            session.check(answer.said, "in a timed batch")
+        except Refused as refusal:
+            if not self.rival:
+                raise
+            raise CouldNotRun("infrastructure", f"{RIVAL}{refusal.message}", "Check the incumbent.") from refusal
         told = answer.said
         if len(told["ns"]) != count or len(told["flush"]) != count or len(told["whole"]) != len(watched):
             raise Refused("protocol", "The runner answered for another number of calls.", "Return; do nothing else.")
@@ -196,7 +204,7 @@ def _look(look: Look, case: Case, tolerance: Tolerance, ours: bool) -> None:
     except Refused as refusal:
         if ours:
             raise
-        raise CouldNotRun("infrastructure", f"The rival failed: {refusal.message}", "Check the incumbent.") from refusal
+        raise CouldNotRun("infrastructure", f"{RIVAL}{refusal.message}", "Check the incumbent.") from refusal
 
 
 @contextmanager

@@ -84,11 +84,17 @@ class OnDeviceDrawn(Trip):
         assert self._mine is not None
         timed = [case for case in self._chosen() if case.timed]
         theirs = self._rival(timed)
+        theirs.batches.rival = True
         clocks = [device.clocks()]
         for case in timed:
             self._samples.append(self._timed(case, self._mine, theirs))
         self._compile = {"clocks": [*clocks, device.clocks()]}
         self._seconds["measure"] = time.monotonic() - start
+
+    def troubled(self, trouble: CouldNotRun) -> None:
+        """A warm baseline that failed (errors of the device stick to a process) is brought in anew for the next job."""
+        if trouble.message.startswith(device.RIVAL):
+            self._judge.forget_baseline(self._task)
 
     def _bring(self, source: str) -> Loaded:
         self._bringing = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()

@@ -4,6 +4,7 @@ Started first, never loads a candidate. It makes inputs, holds the oracle and th
 nothing that needs statistics: ratios and promotions are headway's.
 """
 
+import os
 import sys
 import threading
 import time
@@ -78,6 +79,7 @@ class Underway:
         except Refused as refusal:
             self._told = ("refused", refusal)
         except CouldNotRun as trouble:
+            self._trip.troubled(trouble)
             self._told = ("could_not_run", trouble)
         except MemoryError:
             told = CouldNotRun("infrastructure", "The judge ran out of memory.", "Use a larger machine.")
@@ -115,8 +117,9 @@ class Judge:
         with device.lock() if self._on_gpu(jobs) else nullcontext():
             ready = [self._begun(job) for job in jobs]
             start = time.monotonic()
-            if len(ready) == 1:
-                ready[0].get_ready()
+            if len(ready) == 1 or not self._on_gpu(jobs):
+                for one in ready:
+                    one.get_ready()
             else:
                 self._all_ready(ready)
                 _say(f"{len(ready)} jobs compiled and checked in {time.monotonic() - start:.1f} s")
@@ -128,7 +131,8 @@ class Judge:
                     one.close()
         # only now: processes that start while others are measured slow their launches down
         for way in ready[0].ways:
-            self.reserve(max(len(jobs) if len(jobs) > 1 else 0, ready[0].ways.count(way)), way)
+            many = min(len(jobs), os.cpu_count() or 1) if len(jobs) > 1 else 0
+            self.reserve(max(many, ready[0].ways.count(way)), way)
 
     def _all_ready(self, ready: list["Underway"]) -> None:
         """In threads that last as long as the judge: a runner ends with the thread that started it."""

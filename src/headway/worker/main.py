@@ -136,6 +136,8 @@ def _do(spool: Spool, judge: "Judge", claims: dict[str, Claim]) -> None:
         message = f"The worker has a bug: {type(bug).__name__}: {bug}"
         for key in list(claims):
             finish(key, without_figures(key, "infrastructure", message[:400], "Report it with worker.log."))
+        if "CUDA" in str(bug):
+            sys.exit(70)  # an error of the device sticks to a process; whoever started this one starts another
     finally:
         for claim in claims.values():
             spool.release(claim)

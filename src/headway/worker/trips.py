@@ -173,6 +173,9 @@ class Trip:
     def _room(self, case: Case) -> int:
         return sum(device.size_of(one, case) + 256 for one in self._task.arguments) + 64
 
+    def troubled(self, trouble: CouldNotRun) -> None:
+        """What must be put away because nothing could be decided."""
+
     def waited(self, seconds: float) -> None:
         """Time in which others were measured is not this job's."""
         self._began += seconds

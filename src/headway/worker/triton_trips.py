@@ -81,6 +81,7 @@ class OnDevice(Trip):
         self._open.append(theirs)
         rng = numpy.random.default_rng(int.from_bytes(os.urandom(8), "little"))
         sides = [device.Batches(task, self._reference, one, rng) for one in (self._ours, theirs)]
+        sides[1].rival = True
         clocks = [device.clocks()]
         timed = [case for case in self._chosen() if case.timed]
         for case in timed:
