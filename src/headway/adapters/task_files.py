@@ -49,12 +49,18 @@ class _Tolerance(Table):
     row_k: float | None = Field(default=None, gt=0)
 
 
+class _Similar(Table):
+    index: str = Field(min_length=1)
+    most: float = Field(default=0.6, gt=0, le=1)
+
+
 class _Admission(Table):
     imports: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     banned_imports: tuple[str, ...] = ()
     banned_calls: tuple[str, ...] = ()
     torch: tuple[str, ...] | None = None
+    similar: _Similar | None = None
 
 
 class _Limits(Table):
@@ -189,6 +195,8 @@ def _rules(spec: TaskFile) -> tuple[str, ...]:
         rules.append(f"banned packages: {', '.join(admission.banned_imports)}.")
     if admission.banned_calls:
         rules.append(f"banned calls: {', '.join(admission.banned_calls)}.")
+    if admission.similar:
+        rules.append(f"code like that of {Path(admission.similar.index).stem} is banned, whatever its names.")
     if spec.kind == "cpu-c":
         rules.append(f"built with {spec.build.compiler} {' '.join(spec.build.flags)}, as the baseline is.")
     rules.append("no files, processes, threads or network; nothing is kept from one call to the next.")
@@ -205,8 +213,11 @@ def _check(path: Path, spec: TaskFile) -> None:
     for case in spec.cases:
         for expression in filter(None, (spec.floor.flops, spec.floor.bytes)):
             evaluate_expression(expression, case.sizes)
-    inputs = [spec.files.inputs] if spec.files.inputs else []
-    for file in (spec.files.reference, spec.files.baseline, *inputs, *([spec.search.template] if spec.search else [])):
+    if spec.admission.similar and spec.kind == "cpu-c":
+        raise HeadwayError(f"{path}: admission.similar compares Python, and this task is C.", "Leave it out.")
+    named = [spec.files.inputs] if spec.files.inputs else []
+    named += [spec.admission.similar.index] if spec.admission.similar else []
+    for file in (spec.files.reference, spec.files.baseline, *named, *([spec.search.template] if spec.search else [])):
         if not (path.parent / file).is_file():
             raise HeadwayError(f"{path} names {file}, which is not in the folder.", "Add it.")
         if (path.parent / file).resolve().parent != path.parent.resolve():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import doctor, sandbox
 from .jobs import read_job
+from .likeness import index_of
 from .refusals import CouldNotRun
 from .spool import Claim, Spool, without_figures
 
@@ -37,11 +38,15 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--wait", action="store_true", help="stay for further jobs until a file `stop` appears")
     parser.add_argument("--at-once", type=int, default=1, help="GPU jobs to compile and check side by side")
     parser.add_argument("--until-eof", action="store_true", help="end when standard input does")
+    parser.add_argument("--index", type=Path, help="make an index of this package's folder, for a task's admission")
+    parser.add_argument("--out", type=Path, help="with --index: the file to write")
     parser.add_argument("--doctor", action="store_true", help="say what this machine can do, and what to install")
     parser.add_argument("--json", action="store_true", help="with --doctor: one JSON document")
     options = parser.parse_args(argv)
     if options.doctor:
         return _tell_doctor(options.json)
+    if options.index is not None:
+        return _write_index(options.index, options.out or parser.error("--index FOLDER needs --out FILE"))
     if options.spool is None:
         parser.error("--spool DIR (or --doctor) is needed")
     try:
@@ -69,6 +74,21 @@ def main(argv: list[str]) -> int:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         judge.close()
+    return 0
+
+
+def _write_index(folder: Path, target: Path) -> int:
+    """0, or 1 with one sentence."""
+    try:
+        found = index_of(folder)
+        if not found["files"]:
+            print(f"worker: {folder} holds no Python file", file=sys.stderr)
+            return 1
+        target.write_text(json.dumps(found))
+    except OSError as trouble:
+        print(f"worker: {trouble.filename or folder}: {trouble.strerror}", file=sys.stderr)
+        return 1
+    print(f"{target}: {len(found['prints'])} prints of {found['files']} files")
     return 0
 
 

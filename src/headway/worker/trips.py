@@ -13,6 +13,7 @@ from . import device, machine, proof
 from .admission import check_source, imports_of
 from .calls import Candidate, Problem
 from .jobs import Case, Job, Task
+from .likeness import check_likeness
 from .measure import Timed, calls_per_bracket, measure
 from .oracle import Errors, Reference, worst
 from .refusals import CouldNotRun, Refused
@@ -247,6 +248,7 @@ def _absent_imports(task: Task, source: str) -> list[str]:
     """
     rules = _rules_of(task)
     tree = check_source(source, rules, int(task.limit("source_bytes", 1 << 18)))
+    check_likeness(source, rules.get("similar", {}), task.folder)
     asked = {name.partition(".")[0] for name, _, _ in imports_of(tree)} - set(rules.get("imports", []))
     present = sorted(name for name in asked if not name or _is_there(name))
     if present:
