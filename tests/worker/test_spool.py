@@ -3,9 +3,11 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from headway.adapters.local_worker import PROGRAM
 from headway.adapters.spool_worker import SpoolWorker, opened
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.ports.worker import WorkerJob
+from headway.worker.spool import Spool
 from tests.worker.tiny_task import BASELINE, tiny_task
 
 SLOW = """
@@ -217,3 +220,40 @@ def test_a_late_job_is_the_candidates_fault_only_if_its_own_calls_took_the_time(
     assert result is not None and result.refusal is not None
     assert (result.outcome, result.refusal.code) == (outcome, "timed_out")
     assert ("the machine is too busy" in result.refusal.message) == (outcome == "could_not_run")
+
+
+def test_a_worker_may_hold_several_jobs_and_gives_back_each_alone(task: Path, spool: Path) -> None:
+    sender = SpoolWorker(spool)
+    for key in ("a", "b", "c"):
+        sender.submit(job(task, key))
+    mine, other = Spool(spool), Spool(spool)
+    held = [mine.take(), mine.take("cpu-python tiny")]
+    assert [claim.key for claim in held if claim is not None] == ["a", "b"]
+    assert mine.take("triton elsewhere") is None
+    theirs = other.take()
+    assert theirs is not None and theirs.key == "c" and other.take() is None
+    assert held[0] is not None
+    mine.release(held[0])
+    again = other.take()
+    assert again is not None and again.key == "a" and other.take() is None  # b is still held
+
+
+def test_a_job_whose_folder_goes_while_it_is_looked_at_ends_nobody(task: Path, spool: Path) -> None:
+    """Its result was collected by the other side just then; a look at the folder must not take the worker down."""
+    sender = SpoolWorker(spool)
+    stop = threading.Event()
+
+    def come_and_go() -> None:
+        while not stop.is_set():
+            sender.submit(job(task, "here"))
+            shutil.rmtree(spool / "jobs" / "here", ignore_errors=True)
+
+    goes = threading.Thread(target=come_and_go)
+    goes.start()
+    try:
+        looker = Spool(spool)
+        for _ in range(300):
+            looker._waiting()
+    finally:
+        stop.set()
+        goes.join()
