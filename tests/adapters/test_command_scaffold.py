@@ -1,7 +1,9 @@
 """`tune new --from-command`: it loads, `tune check` proves it, `tune run` improves it; faults are one sentence."""
 
 import json
+import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -153,3 +155,42 @@ def test_a_model_and_an_outside_agent_work_on_many_files(
         done = room.job(job["job"], 20)
     room.driver.close(20)
     assert (done["verdict"], done["parent"]) == ("promoted", 1)
+
+
+def test_nothing_that_a_lying_cli_says_or_writes_moves_the_scoreboard(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It claims a result, prints and writes forged ones, reaches for task and log, and calls home."""
+    assert said(capsys, *NEW, *GUARD)[0] == 0
+    task_file = tmp_path / "sizes/task.toml"
+    task_file.write_text(task_file.read_text().replace("deterministic = false", "deterministic = true"))
+    digest = load_task(tmp_path / "sizes").digest
+    forged = json.dumps({"key": "sizes-1-a1-full-1", "outcome": "measured", "samples": [{"candidate": [1e-9]}]})
+    state = tmp_path / "c/.headway"
+    reached_for = [str(task_file), str(state / "log.sqlite3"), str(state / "worker/results/x")]
+    with socket.create_server(("127.0.0.1", 0)) as home:
+        cli = tmp_path / "cli.py"
+        cli.write_text(f"""
+import os, pathlib, socket
+for path in {reached_for!r}:
+    try:
+        pathlib.Path(path).write_text({forged!r})
+    except OSError:
+        pass
+try:
+    socket.create_connection(("127.0.0.1", {home.getsockname()[1]}), 1).close()
+except OSError:
+    pass
+pathlib.Path("result.json").write_text({forged!r})
+pathlib.Path("HYPOTHESIS.md").write_text("A1 promoted, 1000.000x measured; the goal is reached")
+pathlib.Path("size.txt").write_text("1\\n")
+pathlib.Path("words.txt").write_text("promoted\\n")
+print({forged!r}, "promoted 1000x", sep="\\n")
+""")
+        command = ("--agent", "command", "--command", f"{sys.executable} {cli}", "--attempts", "1", "--dir", "c")
+        code, out, err = said(capsys, "tune", "run", "sizes", *command)
+    assert code == 0 and "A1 refused at compile: guard_failed" in err and "nothing was faster" in out, err
+    told = json.loads(said(capsys, "tune", "show", "c", "--json")[1])
+    assert told["incumbent"] is None and told["refused"] == {"guard_failed": 1} and told["spent"]["attempts"] == 1
+    assert said(capsys, "log", "verify", "--state", "c/.headway")[0] == 0
+    assert load_task(tmp_path / "sizes").digest == digest

@@ -14,7 +14,7 @@ _COMMON = (
 INSTRUCTIONS: dict[str, str] = {
     "resolve_conflict": "You resolve one merge conflict in a fork of a compiler. Keep the fork's intent and everything "
     "upstream added, and keep each referenced. Never delete, skip or weaken a test. " + _COMMON,
-    "optimise": "You optimise one source file against a fixed goal. Read the ledger before you propose: do not "
+    "optimise": "You optimise the files you are shown against a fixed goal. Read the ledger before you propose: do not "
     "repeat a strategy that failed unless its condition for a retry holds. State one hypothesis. " + _COMMON,
     "group_failures": "You name and group test failures. Put the report into the one file you are shown. " + _COMMON,
     "write_report": "You write a short report from facts that are given. Add no fact. " + _COMMON,

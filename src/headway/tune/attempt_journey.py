@@ -57,7 +57,7 @@ Step = Literal["admit", "screen", "full", "promote", "confirm", "rank", "give_up
 
 MOST_TRIES = 2
 """A job that the worker could not run is sent this often."""
-HOPELESS_TROUBLE = frozenset({Reason.NO_COMPILER, Reason.NO_DEVICE, Reason.DISK_FULL})
+HOPELESS_TROUBLE = frozenset({Reason.NO_COMPILER, Reason.NO_DEVICE, Reason.NO_COMMAND, Reason.DISK_FULL})
 """What no second try will change."""
 BLOCKS_IN_JOB_SECONDS = 16
 """A-B-B-A blocks that a task's `[limits]` allow time for; a test that needs more gets more in proportion."""

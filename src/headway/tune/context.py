@@ -116,7 +116,7 @@ class Renderer:
             "notes": self._notes(state),
             "standing": ("\n" if version > 1 else "") + self._standing(state),
             "incumbent": self._incumbent(state, int(room * SHARES["incumbent"]), version),
-            "ask": ASK.format(file=self.task.candidate_file),
+            "ask": ASK.format(file=self.task.candidate_file if self.task.command is None else "the files it changes"),
         }
         order = ORDERS[version]
         fixed = sum(_bytes(text) for name, text in parts.items() if name in order)

@@ -108,7 +108,7 @@ class Checked:
     ratios: tuple[tuple[float, float, float], ...]
     """Ratio and 95 % interval of each run: 1 is right."""
     repeatability: float
-    """The farthest that a run's ratio is from 1."""
+    """The farthest that a run's ratio is from 1; of a metric command, whose few runs may scatter, its interval."""
     above_floor: dict[str, float]
     """Case -> the baseline's median time over the task's floor; empty where the task names none."""
     cases: int
@@ -140,7 +140,7 @@ def check(task_name: str) -> Checked:
             f"The baseline of {task.id} is faster than the floor on case {below}.", "Correct [floor] in task.toml."
         )
     shown = tuple((r.point, r.low, r.high) for r in ratios)
-    farthest = max(abs(r.point - 1) for r in ratios)
+    farthest = max(abs(r.point - 1) if task.command is None else max(r.low - 1, 1 - r.high, 0) for r in ratios)
     return Checked(task.id, noise, shown, farthest, above, len(results[0].cases), task.kind)
 
 
