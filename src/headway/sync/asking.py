@@ -23,7 +23,7 @@ from headway.core.reasons import Reason
 from headway.sync.accounting import Ledger
 from headway.sync.conflict import ConflictedFile, encoded
 from headway.sync.excerpts import excerpt, whole, with_markers
-from headway.sync.given import Given, answered, conflict_digest, keep, learnt
+from headway.sync.given import Given, answered, conflict_digest, keep, learnt, merged_contents
 from headway.sync.judgement import conflicted_files
 from headway.sync.request import Intent, context_of
 from headway.sync.room import Room
@@ -108,7 +108,7 @@ class Asking:
         found, asker = ledger.answers.met, self.room.asker
         assert found is not None and asker is not None
         trial = self.room.merges.pick(found.change, found.onto)
-        if not isinstance(trial, Conflicted) or conflict_digest(trial, self.room.merges) != found.conflict:
+        if not isinstance(trial, Conflicted) or _digest(trial, self.room) != found.conflict:
             return self._nothing(found, "malformed", {"message": "The conflict is another one now."}, 0, 0.0)
         files = conflicted_files(trial, self.room.merges)
         tries = ledger.answers.tries_of(found.change, found.conflict)
@@ -218,6 +218,10 @@ class Asking:
 
 
 NEXT = "Mend `[agent]` in headway.toml or its environment and run again, or take the section out."
+
+
+def _digest(trial: Conflicted, room: Room) -> str:
+    return conflict_digest(trial, merged_contents(trial, room.merges))
 
 
 def _said(told: Mapping[str, Any]) -> list[str]:

@@ -1,5 +1,6 @@
 """Answers to a conflict from outside the ladder, an agent's or a person's: how they are kept, and judged."""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -68,17 +69,22 @@ def keep(given: Given, blobs: BlobStore) -> BlobId | None:
     return blob if blobs.get(blob) == content.encode() else None
 
 
-def conflict_digest(trial: Conflicted, merges: TrialMerges) -> str:
+def merged_contents(trial: Conflicted, merges: TrialMerges) -> dict[str, bytes]:
+    """The conflicted files as git left them; one that a side deleted, or a submodule, is not among them."""
+    found = {}
+    for path in trial.paths:
+        with contextlib.suppress(HeadwayError):
+            found[path] = merges.blob(f"{trial.tree}:{path}")
+    return found
+
+
+def conflict_digest(trial: Conflicted, contents: Mapping[str, bytes]) -> str:
     """The same for the same sides, the same merged lines and the same markers in every conflicted file."""
     found = hashlib.sha256()
     for stage in sorted(trial.stages, key=lambda one: (one.path, one.number)):
         found.update(encoded(f"{stage.number} {stage.entry.mode} {stage.entry.oid} {stage.path}\0"))
     for path in trial.paths:
-        try:
-            content = merges.blob(f"{trial.tree}:{path}")
-        except HeadwayError:  # a side deleted it, or it is a submodule: the stages above say so
-            content = b""
-        found.update(encoded(f"{path}\0{hashlib.sha256(content).hexdigest()}\0"))
+        found.update(encoded(f"{path}\0{hashlib.sha256(contents.get(path, b'')).hexdigest()}\0"))
     return found.hexdigest()
 
 
@@ -87,9 +93,18 @@ def unanswerable(files: Sequence[ConflictedFile]) -> str:
     for file in files:
         if not file.segments:
             return f"{shown_path(file.path)}: a {file.kind.replace('_', ' ')} conflict is for a person"
-        if any("\ud800" <= ch <= "\udfff" for ch in f"{file.path}{file.base}{file.ours}{file.theirs}"):
+        if not all(_is_utf8(text or "") for text in (file.path, file.base, file.ours, file.theirs)):
             return f"{shown_path(file.path)}: text that is not UTF-8 is for a person"
     return ""
+
+
+def _is_utf8(text: str) -> bool:
+    """Bytes that were not came as lone surrogates, which no encoder takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def learnt(files: Sequence[ConflictedFile], answer: Mapping[str, str | None], source: str) -> tuple[Recorded, ...]:

@@ -83,14 +83,21 @@ def judge(change: Sha, onto: str, bench: Bench, look: Surroundings) -> Judged:
     return judge_trial(change, onto, bench.merges.pick(change, onto), bench, look)
 
 
-def judge_trial(change: Sha, onto: str, trial: Trial, bench: Bench, look: Surroundings) -> Judged:
-    """The same, with git's own answer at hand."""
+def judge_trial(
+    change: Sha,
+    onto: str,
+    trial: Trial,
+    bench: Bench,
+    look: Surroundings,
+    files: tuple[ConflictedFile, ...] | None = None,
+) -> Judged:
+    """The same, with git's own answer at hand, and its conflicted files where they were read already."""
     if isinstance(trial, Unknown):
         return Judged("unknown", "unknown", None, None, reasons=(_refusal(Reason.UNKNOWN, trial.message),))
     if isinstance(trial, Empty):
         return _empty(change, onto, trial, bench)
     if isinstance(trial, Conflicted):
-        return _conflicted(change, onto, trial, bench, look)
+        return _conflicted(change, onto, trial, bench, look, files or conflicted_files(trial, bench.merges))
     facts = gather(change, onto, trial, bench)
     found = survey(Proposal(facts, bench.invariants, bench.bounds))
     tree = trial.tree if found.passed else None
@@ -112,8 +119,9 @@ def _empty(change: Sha, onto: str, trial: Empty, bench: Bench) -> Judged:
     return Judged("deferred", "empty", trial.tree, None, reasons=(_refusal(Reason.VANISHED, why),))
 
 
-def _conflicted(change: Sha, onto: str, trial: Conflicted, bench: Bench, look: Surroundings) -> Judged:
-    files = conflicted_files(trial, bench.merges)
+def _conflicted(
+    change: Sha, onto: str, trial: Conflicted, bench: Bench, look: Surroundings, files: tuple[ConflictedFile, ...]
+) -> Judged:
     resolved = resolve_files(files, look, RESOLVERS if bench.resolvers is None else bench.resolvers, bench.structural)
     hunks = tuple(hunk for one in resolved for hunk in one.hunks)
     texts = {one.path: one.text for one in resolved if one.text is not None}

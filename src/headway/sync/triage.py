@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from headway.core.config import Config, PolicyRule
-from headway.core.errors import HeadwayError
 from headway.core.events_sync import Decider, Grade, Kind
 from headway.core.names import Sha, TreeId
 from headway.core.ports.git import (
@@ -27,7 +26,8 @@ from headway.core.ports.git import (
 )
 from headway.core.ports.trees import Trees
 from headway.core.reasons import Reason
-from headway.sync.given import Given, answered, conflict_digest, unanswerable
+from headway.sync.conflict import ConflictedFile
+from headway.sync.given import Given, answered, conflict_digest, merged_contents, unanswerable
 from headway.sync.harvest import Past
 from headway.sync.history import Range, revert_candidates
 from headway.sync.judgement import Bench, conflicted_files, judge_trial, provenance
@@ -168,21 +168,23 @@ class Triage:
     def _surveyed(self, change: Sha, onto: str, trial: Clean | Conflicted) -> Assessment:
         """The ladder where git has a conflict, and the rails over whatever came out, git's clean merges too."""
         facts: dict[str, Any] = {"onto": onto, "result": "clean"}
-        given = None
-        if isinstance(trial, Conflicted):
-            facts = self._conflict_facts(onto, trial)
-            given = self._given(change, str(facts["conflict"]))
-        if isinstance(trial, Conflicted) and given is not None:
-            judged = answered(change, onto, trial, given, conflicted_files(trial, self.merges), self.bench())
-        else:
+        given: Given | None = None
+        files: tuple[ConflictedFile, ...] = ()
+        if isinstance(trial, Clean):
             judged = judge_trial(change, onto, trial, self.bench(), self._look(change))
-        if isinstance(trial, Conflicted):
+        else:
+            facts, files = self._conflict_facts(onto, trial), conflicted_files(trial, self.merges)
+            given = self._given(change, str(facts["conflict"]))
+            if given is not None:
+                judged = answered(change, onto, trial, given, files, self.bench())
+            else:
+                judged = judge_trial(change, onto, trial, self.bench(), self._look(change), files)
             facts["resolution"] = provenance(judged)
         if judged.tree is not None:
             return Ready(change, judged.tree, {**facts, "tree": judged.tree})
         refusals = [{"reason": why.reason, "message": why.message, "next": why.next} for why in judged.reasons]
-        if given is None and isinstance(trial, Conflicted):
-            why_not = unanswerable(conflicted_files(trial, self.merges))
+        if given is None and files:
+            why_not = unanswerable(files)
             facts |= {"askable": not why_not, "not_askable": why_not}
         return Decided(change, "deferred", judged.reasons[0].reason, {**facts, "refusals": refusals})
 
@@ -229,18 +231,16 @@ class Triage:
         return isinstance(undone, Clean) and undone.tree == self.commits[later].tree
 
     def _conflict_facts(self, onto: str, trial: Conflicted) -> dict[str, Any]:
+        contents = merged_contents(trial, self.merges)
         files = {}
         for path in trial.paths:
-            try:
-                content = self.merges.blob(f"{trial.tree}:{path}")
-            except HeadwayError as absent:  # a path that the merge left out (modify/delete): its absence is the fact
-                files[shown_path(path)] = f"not in the merged tree ({type(absent).__name__})"
-                continue
-            files[shown_path(path)] = content[:SHOWN_CONFLICT_BYTES].decode("utf-8", "replace")
+            content = contents.get(path)
+            shown = "" if content is None else content[:SHOWN_CONFLICT_BYTES].decode("utf-8", "replace")
+            files[shown_path(path)] = shown if content is not None else "not in the merged tree"
         return {
             "onto": onto,
             "result": "conflict",
-            "conflict": conflict_digest(trial, self.merges),
+            "conflict": conflict_digest(trial, contents),
             "conflicts": [
                 {"kind": c.kind, "paths": [shown_path(p) for p in c.paths], "message": _plain(c.message)}
                 for c in trial.conflicts

@@ -16,7 +16,7 @@ from headway.core.ports.git import Conflicted, shown_path
 from headway.sync.conflict import ConflictedFile, decoded, encoded
 from headway.sync.decisions import check_decision
 from headway.sync.excerpts import with_markers
-from headway.sync.given import Given, answered, conflict_digest, keep, learnt
+from headway.sync.given import Given, answered, conflict_digest, keep, learnt, merged_contents
 from headway.sync.judgement import Bench, conflicted_files
 from headway.wiring.sync import Session, change_named, open_session, real_world, tip_of
 from headway.wiring.sync_people import decide_now, user
@@ -119,7 +119,7 @@ def _question(session: Session, name: str) -> _Question:
             "Pick it by hand onto trunk with `git cherry-pick -x`; `headway sync adopt` then finds it.",
         )
     files = conflicted_files(trial, session.room.merges)
-    return _Question(change, tip, trial, files, conflict_digest(trial, session.room.merges))
+    return _Question(change, tip, trial, files, conflict_digest(trial, merged_contents(trial, session.room.merges)))
 
 
 def _continued(place: Path, session: Session, question: _Question) -> Mapping[str, bytes | None]:
