@@ -4,6 +4,7 @@ Started first, never loads a candidate. It makes inputs, holds the oracle and th
 nothing that needs statistics: ratios and promotions are headway's.
 """
 
+import importlib.util
 import os
 import sys
 import threading
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .drawn_trips import Proved
 
 MOST_AT_ONCE = 32
+TRITON_NEEDS = ("torch", "triton")
 
 
 class Underway:
@@ -159,6 +161,10 @@ class Judge:
     def _trip(self, job: Job) -> "Trip":
         if job.task.kind != "triton":
             return Trip(self, job)
+        if absent := [name for name in TRITON_NEEDS if importlib.util.find_spec(name) is None]:
+            message = f"Triton tasks need {' and '.join(TRITON_NEEDS)}; this worker's Python has no {absent[0]}."
+            advice = "pip install 'headway[kernels]', or name a Python that has them in HEADWAY_WORKER_PYTHON."
+            raise CouldNotRun("infrastructure", message, advice)
         drawn = "inputs" in job.task.raw["files"]
         if not self._on_gpu([job]):
             if drawn:
