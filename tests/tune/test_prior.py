@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from headway.core.errors import HeadwayError
-from headway.core.events_tune import BudgetSet, ContextShown, DeskAsked, NoteKept, PromotionDecided, TriedOut
+from headway.core.events_tune import BudgetSet, ContextShown, DeskAsked, PromotionDecided
+from headway.core.events_tune_agent import NoteKept, TriedOut
 from headway.core.ports.agent import Proposal, Request, Usage
 from headway.core.ports.log import decoded
 from headway.tune.campaign import CachedTexts, Loop, Start, home_of, open_campaign

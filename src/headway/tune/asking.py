@@ -11,14 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from headway.core.events import Event
 from headway.core.events_core import IntentNamed
-from headway.core.events_tune import (
-    AgentTrouble,
-    ContextShown,
-    NothingProposed,
-    ProposalWaiting,
-    Proposed,
-    SubmissionTaken,
-)
+from headway.core.events_tune import AgentTrouble, ContextShown, NothingProposed, Proposed, SubmissionTaken
+from headway.core.events_tune_agent import ProposalWaiting
 from headway.core.file_bundle import files_in
 from headway.core.journey import Act, Decide, Facts, Settled
 from headway.core.names import BlobId, EffectKey, StreamId

@@ -20,8 +20,8 @@ from headway.core.events_tune import (
     CampaignPaused,
     CampaignSet,
     GoalPinned,
-    PriorOffered,
 )
+from headway.core.events_tune_agent import PriorOffered
 from headway.core.inbox import Entry, taken_mark, untaken
 from headway.core.journey import Decide, Journey, Stage, drive, fold
 from headway.core.names import BlobId, Digest, StreamId

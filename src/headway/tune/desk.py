@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from headway.core.errors import HeadwayError
-from headway.core.events_tune import DeskAsked, NoteKept, TriedOut
+from headway.core.events_tune import DeskAsked
+from headway.core.events_tune_agent import NoteKept, TriedOut
 from headway.core.file_bundle import checked_path
 from headway.core.ports.blobs import BlobStore
 from headway.core.task import Task

@@ -23,15 +23,12 @@ from headway.core.events_tune import (
     DeskAsked,
     GoalPinned,
     JobDone,
-    NoteKept,
     NothingProposed,
-    PriorOffered,
     PromotionDecided,
-    ProposalWaiting,
     Proposed,
     SubmissionTaken,
-    TriedOut,
 )
+from headway.core.events_tune_agent import NoteKept, PriorOffered, ProposalWaiting, TriedOut
 from headway.tune.state import (
     BASELINE,
     Aside,

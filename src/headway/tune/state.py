@@ -14,12 +14,10 @@ from headway.core.events_tune import (
     GoalPinned,
     JobDone,
     JobMode,
-    NoteKept,
     Phase,
-    PriorOffered,
     PromotionDecided,
-    ProposalWaiting,
 )
+from headway.core.events_tune_agent import NoteKept, PriorOffered, ProposalWaiting
 from headway.core.names import BlobId, Digest
 from headway.core.reasons import Reason
 

@@ -6,7 +6,8 @@ The job's key is bound to call and source: a call that is asked again after a ki
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headway.core.events_tune import AttemptMeasured, AttemptRefused, TriedOut
+from headway.core.events_tune import AttemptMeasured, AttemptRefused
+from headway.core.events_tune_agent import TriedOut
 from headway.core.file_bundle import files_in
 from headway.core.gates import Refused
 from headway.core.names import EffectKey
