@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from headway.adapters.clocks import SystemClock
+from headway.adapters.locks import WriterLock
 from headway.core.names import Sha
 from tests.sync.driver import BASE, Headway, new_fork, picture
 from tests.sync.test_agent_rung import CORE, OURS, RIGHT, THEIRS
@@ -93,3 +95,17 @@ def test_an_answer_to_a_conflict_that_has_moved_on_is_not_taken(deferred: tuple[
     (folder / "core.py").write_text(RIGHT)
     said = headway("sync", "resolve", change, "--continue")
     assert said.code == 1 and "was made for another conflict" in said.err
+
+
+def test_while_a_run_goes_on_the_answer_waits_in_the_inbox(deferred: tuple[Headway, Sha], tmp_path: Path) -> None:
+    headway, change = deferred
+    folder = tmp_path / "work"
+    headway.ok("sync", "resolve", change, "--dir", str(folder))
+    (folder / "core.py").write_text(RIGHT)
+    (folder / "gone.txt").unlink()
+    with WriterLock(headway.pair.fork.path / ".git" / "headway" / "lock", SystemClock()).held():
+        said = headway.ok("sync", "resolve", change, "--continue", "--dir", str(folder))
+        assert "left for the running loop" in said.out and headway.answer(change) == "deferred(conflict)"
+    headway.ok("sync", "run")
+    assert headway.answer(change) == "picked(landed)" and picture(headway.pair)[-1].endswith("Resolved-By: human")
+    assert folder.exists(), "a folder that the person named is the person's"
