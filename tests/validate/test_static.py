@@ -120,7 +120,7 @@ def test_a_revision_that_makes_a_kernel_worse_is_refused(folder: Path, capsys: p
     (folder / "kernels.toml").write_text(LIST.replace("BLOCK = 512", "BLOCK = 8192"))
     git("commit", "-qam", "larger blocks")
     (folder / "kernels.toml").write_text("never committed, so never read")
-    code, told = static(capsys, folder / "kernels.toml", "--base-revision", "HEAD~1")
+    code, told = static(capsys, folder / "kernels.toml", "--base-revision", "HEAD~1", "--inside")
     (row,) = told["comparisons"][0]["rows"]
     assert (code, told["verdict"], row["state"]) == (1, "refused", "worse")
     assert any(said.startswith("registers") for said in row["worse"])
