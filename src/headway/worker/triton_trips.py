@@ -110,4 +110,5 @@ class OnDevice(Trip):
 
     def _inputs(self, case: Case) -> dict[str, Any]:
         self._drawn += 1
-        return self._reference.inputs(case, int.from_bytes(os.urandom(7), "little"))
+        inputs: dict[str, Any] = self._reference.inputs(case, int.from_bytes(os.urandom(7), "little"))
+        return inputs
