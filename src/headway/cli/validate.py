@@ -21,7 +21,7 @@ from headway.wiring.validate_room import Asked
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 HERE = Path()
 
-for verb in (static, series, clock.watch, clock.show, clock.request, clock.approve, clock.promote):
+for verb in (static, series, clock.watch, clock.show, clock.fix, clock.request, clock.approve, clock.promote):
     app.command()(verb)
 
 

@@ -9,7 +9,7 @@ from headway.cli import validate_words as words
 from headway.cli.validate_words import ConfigOption, ForkOption, JsonOption, StateOption
 from headway.core.config_tiers import L1_SUITE
 from headway.core.errors import HeadwayError
-from headway.wiring import validate_signoff, validate_watch
+from headway.wiring import validate_fix, validate_signoff, validate_watch
 from headway.wiring.validate_room import Asked
 
 HERE = Path()
@@ -43,6 +43,24 @@ def show(
     answer = validate_watch.show(Asked(fork, state, config), about)
     words.show(answer, words.about_lines if about else words.overview_lines, as_json)
     raise typer.Exit(1 if answer.evidence.get("alarms") else 0)
+
+
+def fix(
+    signature: Annotated[str, typer.Argument(help="The failure, as `validate show` names it.")],
+    command: Annotated[str, typer.Option(help="A coding-agent CLI; `{request}` becomes the request's file.")] = "",
+    model: Annotated[str, typer.Option(help="Or a model, as provider:name.")] = "",
+    seconds: Annotated[float, typer.Option(min=1, help="For one proposal.")] = 600.0,
+    tries: Annotated[int, typer.Option(min=1, max=10, help="Proposals, each told why the last was refused.")] = 2,
+    fork: ForkOption = HERE,
+    config: ConfigOption = None,
+    state: StateOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let an agent propose a fix; one that passes rails, L1 and the failing tests becomes a branch. Exit 1: refused."""
+    with validate_fix.fixing_agent(command, model) as agent:
+        answer = validate_fix.propose_fix(Asked(fork, state, config), signature, agent, seconds, tries, words.progress)
+    words.show(answer, words.fix_lines, as_json)
+    raise typer.Exit(words.exit_code(answer.evidence))
 
 
 def request(

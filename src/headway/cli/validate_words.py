@@ -239,3 +239,13 @@ def promotion_lines(evidence: Evidence) -> list[str]:
         return refusal_lines(evidence)
     was = f" (was {evidence['was'][:12]})" if evidence["was"] else ""
     return [f"{evidence['ref']} stands at {evidence['revision'][:12]}{was}"]
+
+
+def fix_lines(evidence: Evidence) -> list[str]:
+    """`validate fix`."""
+    if evidence["verdict"] != "passed":
+        return refusal_lines(evidence)
+    return [
+        f"{evidence['branch']} holds a fix that passed ({evidence['commit'][:12]})",
+        f"it says: {evidence['hypothesis']}",
+    ]

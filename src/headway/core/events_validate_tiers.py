@@ -191,6 +191,21 @@ class IssueClosed:
 
 
 @dataclass(frozen=True, slots=True)
+class FixTried:
+    """An agent proposed a fix for a failure. `branch` holds it if rails and L1 passed; what it said is in `words`."""
+
+    TYPE: ClassVar[str] = "validate.fix_tried.v1"
+    signature: str
+    agent: str
+    verdict: Literal["passed", "refused", "could_not_run"]
+    reason: str
+    branch: str
+    commit: str
+    words: BlobId
+    evidence: BlobId
+
+
+@dataclass(frozen=True, slots=True)
 class TierEnded:
     """The tier's answer on that revision. `red`: at least one suite is red or slower; `incomplete`: one did not run."""
 
@@ -289,6 +304,7 @@ TierEvent = (
     | CulpritAnswered
     | IssueFiled
     | IssueClosed
+    | FixTried
     | TierEnded
     | SignoffRequested
     | SignoffApproved

@@ -118,6 +118,8 @@ class Reason(StrEnum):
     """The approval belongs to another request, or was used before."""
     NOT_APPROVED = "not_approved"
     """Nobody who may has approved it, or the suite is another one since."""
+    NOT_MENDED = "not_mended"
+    """A proposed fix changes nothing, or the failing tests do not pass with it."""
     NOT_GREEN = "not_green"
     """A tier that has to be green on exactly this revision is not."""
     REPORT_DAMAGED = "report_damaged"

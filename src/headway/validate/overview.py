@@ -10,6 +10,7 @@ from headway.core.events_validate import OwnerTouched
 from headway.core.events_validate_tiers import (
     CulpritAnswered,
     FindingTriaged,
+    FixTried,
     HarnessCanaried,
     IssueClosed,
     IssueFiled,
@@ -41,6 +42,8 @@ class Failure:
     answer: CulpritAnswered | None = None
     issue: IssueFiled | None = None
     closed: IssueClosed | None = None
+    fix: FixTried | None = None
+    """The newest proposal that passed."""
 
 
 @dataclass
@@ -112,6 +115,8 @@ class Overview:
             self.failures[event.signature].answer = event
         elif isinstance(event, IssueFiled) and event.signature in self.failures:
             self.failures[event.signature].issue = event
+        elif isinstance(event, FixTried) and event.signature in self.failures and event.verdict == "passed":
+            self.failures[event.signature].fix = event
         elif isinstance(event, IssueClosed) and event.signature in self.failures:
             self.failures[event.signature].closed = event
 

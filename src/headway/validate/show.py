@@ -121,6 +121,7 @@ def _failure(one: Failure) -> dict[str, object]:
         "suspects": list(one.answer.suspects) if one.answer else [],
         "posterior": one.answer.posterior if one.answer else None,
         "issue": one.issue.url if one.issue else "",
+        "fix": one.fix.branch if one.fix else "",
     }
 
 

@@ -26,6 +26,8 @@ from headway.validate.suite_run import Ports
 from headway.validate.suite_runs import SuiteRuns
 
 L1_SCHEMA = "headway.l1/1"
+SILENT_SHOWN = 1000
+"""Identities that the evidence names; a whole stress suite may be deselected on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ def evidence_of(
 ) -> dict[str, object]:
     """Everything a reader needs to believe the verdict or not; step outputs are blobs of their own."""
     refusal = verdict if isinstance(verdict, Refused | NotDecided) else None
+    silent = silent_skips(change)
     return {
         "schema": L1_SCHEMA,
         "revision": asked.change,
@@ -134,7 +137,8 @@ def evidence_of(
         "tallies": {test: asdict(both) for test, both in attribution.tallies.items()},
         "vanished": list(attribution.vanished),
         "lost": [asdict(found) for found in attribution.lost],
-        "silent": [asdict(found) for found in silent_skips(change)],
+        "silent": [asdict(found) for found in silent[:SILENT_SHOWN]],
+        "silent_count": len(silent),
         "failures": {test.id: test.reason for test in change.tests if test.state == "failed"},
         "skips": dict(Counter(test.reason for test in change.tests if test.state == "skipped")),
         "steps": [{"step": s.step, "ended": s.ended, "seconds": s.seconds, "output": s.output} for s in change.steps],

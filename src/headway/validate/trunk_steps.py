@@ -65,8 +65,8 @@ class Bench:
     clock: Clock
     devices: frozenset[str]
     forge: Forge | None
-    words: Callable[[str], str] = lambda _: ""
-    """What an agent says of an issue's facts; "" without one."""
+    proposed: Callable[[str], tuple[str, str]]
+    """(branch of a proposed fix, the agent's words) for a signature; "" where there is none."""
 
 
 class TrunkSteps:
@@ -260,7 +260,8 @@ class TrunkSteps:
             revision=run.begun.revision,
             seen=self._seen(one),
         )
-        body = body_of(replace(facts, words=self._bench.words(body_of(facts))))
+        branch, words = self._bench.proposed(subject)
+        body = body_of(replace(facts, fix=branch, words=words))
         key = f"headway/{self._bench.fork}/{subject}"
         people = tuple(name[1:] for name in owners if name.startswith("@") and "/" not in name)
         issue = forge.put_issue(WantedIssue(key, title_of(one), body, (LABEL,), people))

@@ -182,6 +182,12 @@ def bench_of(room: Room, say: Say) -> Bench:
         assert suite.steps is not None
         return suite_key(suite.steps, room.ports.environ)
 
+    def proposed(signature: str) -> tuple[str, str]:
+        failure = overview_of(room).failures.get(signature)
+        if failure is None or failure.fix is None:
+            return "", ""
+        return failure.fix.branch, room.text(failure.fix.words).decode("utf-8", "replace")
+
     return Bench(
         fork=room.config.fork.id,
         reports=lambda: reports_of(room),
@@ -194,6 +200,7 @@ def bench_of(room: Room, say: Say) -> Bench:
         clock=room.clock,
         devices=environment_devices(),
         forge=forge_of(room.config.tiers.forge, room.repository.top),
+        proposed=proposed,
     )
 
 

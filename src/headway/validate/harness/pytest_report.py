@@ -119,13 +119,12 @@ class PytestRun:
                 yield test
             else:
                 yield TestResult(test.id, "failed", "the run ended while this test was at work", cause="ended_early")
-        for node in self.collected:
-            if node in self.outcomes:
-                continue
-            if node in self.deselected:
-                yield TestResult(from_node(node), "not_run", self.deselected[node], cause="deselected")
+        for node in self.collected.keys() - self.outcomes.keys():
+            reason = self.deselected.get(node)
+            if reason is None:
+                yield TestResult(from_node(node), "not_run", "the run ended before its turn", 0.0, "ended_early")
             else:
-                yield TestResult(from_node(node), "not_run", "the run ended before its turn", cause="ended_early")
+                yield TestResult(from_node(node), "not_run", reason, 0.0, "deselected")
 
 
 def _state(outcome: str, reason: str, xfail: str | None) -> tuple[Any, str, float, Cause]:

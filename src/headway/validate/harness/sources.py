@@ -38,8 +38,8 @@ def unseen_tests(root: Path, tracked: Collection[str], seen: Iterable[TestResult
     """Identities lost with whole files: skipped or broken modules, and test files that the run never looked at."""
     by_file: dict[str, list[TestResult]] = defaultdict(list)
     for test in seen:
-        by_file[file_of(test.id)].append(test)
-    folders = {str(PurePosixPath(file).parent) for file in by_file if file}
+        by_file[test.id.partition("::")[0]].append(test)
+    folders = {str(PurePosixPath(file).parent) for file in by_file if "/" in file or "." in file}
     lost: list[TestResult] = []
     for path in tracked:
         if not _PYTEST_FILES.search(path) or str(PurePosixPath(path).parent) not in folders:
