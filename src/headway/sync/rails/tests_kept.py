@@ -1,6 +1,7 @@
 """Tests may not be deleted, skipped or weakened, nor expected values be rewritten, to make a pick pass."""
 
 import functools
+import itertools
 import re
 from collections import Counter
 
@@ -26,6 +27,8 @@ ASSERTION = re.compile(
     r"|\bexpected-(error|warning|note|remark)\b|\b(assertEqual|assertRaises|raises)\(",
     re.MULTILINE,
 )
+ASSERTION_SIGNS = ("assert", "EXPECT_", "ASSERT_", "CHECK", "expected-", "raises(")
+"""One of these is in every line that `ASSERTION` matches."""
 GOLDEN = re.compile(
     r"^.*(?:\b[A-Z]\w*-?CHECK[A-Z-]*\s*:|\bCHECK[A-Z-]*\s*:|\bexpected-(?:error|warning|note|remark)\b"
     r"|^[ \t]*assert\b.*==).*$",
@@ -88,9 +91,11 @@ def _weaker_test(file: FileFacts) -> str:
 
 def _assertions_by_test(file: FileFacts, text: str | None) -> dict[str, int]:
     """Assertions inside each definition, where a grammar tells where it ends."""
-    lines = lines_of(text or "")
-    spans = outline_of(text or "", language_of(file.path)).spans
-    return {name: len(ASSERTION.findall("".join(lines[start : end + 1]))) for start, end, name in spans if end > start}
+    if not text:
+        return {}
+    before = list(itertools.accumulate(_assertions_by_line(text), initial=0))
+    spans = outline_of(text, language_of(file.path)).spans
+    return {name: before[end + 1] - before[start] for start, end, name in spans if end > start}
 
 
 def golden_rewritten(proposal: Proposal) -> Verdict:
@@ -126,9 +131,17 @@ def _skips(text: str) -> int:
     return sum(len(SKIP.findall(line)) for line in lines_with(text, SKIP_SIGNS))
 
 
-@functools.lru_cache(maxsize=64)
 def _assertions(text: str) -> int:
-    return len(ASSERTION.findall(text))
+    return sum(_assertions_by_line(text))
+
+
+@functools.lru_cache(maxsize=64)
+def _assertions_by_line(text: str) -> tuple[int, ...]:
+    """How many assertions each line holds; plain words are looked for first, as for skips."""
+    return tuple(
+        len(ASSERTION.findall(line)) if any(sign in line for sign in ASSERTION_SIGNS) else 0
+        for line in text.split("\n")
+    )
 
 
 def _squeezed(line: str) -> str:
