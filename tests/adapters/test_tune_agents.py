@@ -34,6 +34,34 @@ def test_a_fresh_process_proposes_what_the_old_one_would_have(tmp_path: Path) ->
     assert search(task, 28, SearchAgent(task)) == search(task, 28, None)
 
 
+@pytest.mark.parametrize("others", [0, 3])
+def test_what_search_foresees_is_what_it_proposes_whatever_comes_of_the_jobs_under_way(
+    tmp_path: Path, others: int
+) -> None:
+    """Also after a restart, and after trials by another agent; and it still tries nothing twice."""
+    many = (Knob("WIDTH", (1, 2, 4, 8), "", True), Knob("DEPTH", tuple(range(1, 41)), "", False))
+    task = world_task(tmp_path, knobs=many)
+    trials: list[object] = [({"WIDTH": 1, "DEPTH": n + 1}, 1.0 + n) for n in range(others)]
+    foreseen: dict[int, dict[str, object]] = {}
+    agent = SearchAgent(task, at_once=8)
+    for turn in range(1, 31):
+        if turn == 17:
+            agent = SearchAgent(task, at_once=8)  # killed, and another process goes on
+        facts = {"call": str(others + turn), "turn": str(turn), "seed": "1", "trials": json.dumps(trials)}
+        asked = Request("optimise", "", {"candidate.py": ""}, AgentLimits(10), facts=facts)
+        answer = agent.propose(asked)
+        assert isinstance(answer, Proposal)
+        knobs = dict(answer.knobs)
+        assert knobs == foreseen.get(turn, knobs), f"turn {turn} turned out otherwise"
+        assert knobs not in [trial[0] for trial in trials]  # type: ignore[index]
+        next_facts = {**facts, "call": str(others + turn + 1), "turn": str(turn + 1), "in_flight": "1"}
+        later = agent.ahead(Request("optimise", "", {"candidate.py": ""}, AgentLimits(10), facts=next_facts), 7)
+        assert len(later) == 7
+        for n, proposal in enumerate(later, turn + 1):
+            assert foreseen.setdefault(n, dict(proposal.knobs)) == dict(proposal.knobs)
+        trials.append((knobs, float(speed_of(answer.files["candidate.py"]))))
+
+
 def test_it_tries_every_combination_once_and_is_then_exhausted(tmp_path: Path) -> None:
     task = world_task(tmp_path, knobs=(Knob("WIDTH", (1, 2), "", True), Knob("DEPTH", (1, 2, 3), "", False)))
     tried = [tuple(knobs.values()) for knobs, _ in search(task, 99, SearchAgent(task))]
