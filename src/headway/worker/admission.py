@@ -57,6 +57,8 @@ def check_source(source: str, rules: dict[str, Any], source_bytes: int) -> ast.M
     banned_calls = frozenset(str(name) for name in rules.get("banned_calls", []))
     if "torch" in rules and (found := _torch_computes(tree, frozenset(rules["torch"]))):
         raise Refused("banned_call", found, "Let a Triton kernel of yours do it; torch may only make tensors.")
+    if "torch" in rules and (found := _reaches_modules(tree)):
+        raise Refused("banned_call", found, ADVICE)
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in BY_STRING and id(node) not in called:
@@ -142,17 +144,53 @@ def _torch_computes(tree: ast.Module, allowed: frozenset[str]) -> str:
     """The first place outside kernels where torch would compute: a function not on the list, a method, an operator."""
     torch = {bound for name, bound, _ in imports_of(tree) if name.partition(".")[0] == "torch"}
     kernels = {id(inner) for node in ast.walk(tree) if _is_kernel(node) for inner in ast.walk(node)}
+    inside = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "torch":
+            within = (node.module or "").partition(".")[2]
+            for alias in node.names:
+                path = f"{within}.{alias.name}" if within else alias.name
+                if path not in allowed:
+                    return f"Line {node.lineno}: torch.{path} is not on the task's list."
         if id(node) in kernels:
             continue
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _root(node) in torch:
             path = ast.unparse(node).partition(".")[2]
-            if path not in allowed and not any(one.startswith(path + ".") for one in allowed):
+            on_the_way = id(node) in inside and any(one.startswith(path + ".") for one in allowed)
+            if path not in allowed and not on_the_way:
                 return f"Line {node.lineno}: torch.{path} is not on the task's list."
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in TENSOR_METHODS:
             return f"Line {node.lineno}: .{node.func.attr}() would let torch compute."
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             return f"Line {node.lineno}: @ would let torch compute."
+    return ""
+
+
+def _reaches_modules(tree: ast.Module) -> str:
+    """The first place where a module is a value, or where an attribute is set on what is not the source's own.
+
+    `c = torch.cuda; c.Event = Fake` changes what the clock is made of, and names no module where it does.
+    """
+    modules = {bound for _, bound, is_from in imports_of(tree) if not is_from}
+    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    methods = {
+        id(inner)
+        for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+        for method in node.body if isinstance(method, ast.FunctionDef)
+        for inner in ast.walk(method)
+    }  # fmt: skip
+    harmless = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    for node in ast.walk(tree):  # `if fast is None`, `if fast`: a guarded import is asked for, and goes nowhere
+        asked = [node.left, *node.comparators] if isinstance(node, ast.Compare) else [getattr(node, "test", None)]
+        harmless |= {id(one) for one in asked}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in modules:
+            if id(node) not in harmless:
+                return f"Line {node.lineno}: the module {node.id} as a value."
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            base = node.value.id if isinstance(node.value, ast.Name) else ""
+            if not (base == "self" and id(node) in methods) and base not in own:
+                return f"Line {node.lineno}: {ast.unparse(node)} is set, and is not the candidate's own."
     return ""
 
 

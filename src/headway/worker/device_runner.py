@@ -19,6 +19,14 @@ class Device:
     """One GPU, and what the last batch left on it."""
 
     def __init__(self) -> None:
+        # taken before there is a candidate: what it puts in their places later is nobody's clock
+        self._event, self._record = torch.cuda.Event, torch.cuda.Event.record
+        self._elapsed, self._idle, self._sleep = (
+            torch.cuda.Event.elapsed_time,
+            torch.cuda.synchronize,
+            torch.cuda._sleep,
+        )
+        self._clock = time.perf_counter_ns
         self._flush = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
         self._flush.zero_()
         self._sets: list[list[Any]] = []
@@ -73,33 +81,34 @@ class Device:
         is not in it.
         """
         places = torch.tensor(at, device="cuda")
-        events = [[torch.cuda.Event(enable_timing=True) for _ in range(3)] for _ in self._sets]
+        record, elapsed, idle = self._record, self._elapsed, self._idle
+        events = [[self._event(enable_timing=True) for _ in range(3)] for _ in self._sets]
         glimpses: list[Any] = []
         whole: list[int] = []
-        clock = time.perf_counter_ns
-        torch.cuda.synchronize()
+        clock = self._clock
+        idle()
         for index, (arguments, (first, start, end)) in enumerate(zip(self._sets, events, strict=True)):
-            first.record()
+            record(first)
             self._flush.zero_()
             if index in watched:
-                torch.cuda.synchronize()
+                idle()
             elif lead:
-                torch.cuda._sleep(lead)
+                self._sleep(lead)
             begin = clock()
-            start.record()
+            record(start)
             guard.arm()
             result = entry(*arguments)
             guard.disarm()
-            end.record()
+            record(end)
             if index in watched:  # at once: what a launch or a glimpse costs this host is not the device's work
-                torch.cuda.synchronize()
+                idle()
                 whole.append(clock() - begin)
             glimpses.append(_glimpse(result, places))
             self._outputs.append(result)
-        torch.cuda.synchronize()
+        idle()
         return {
-            "ns": [int(start.elapsed_time(end) * 1e6) for _, start, end in events],
-            "flush": [int(first.elapsed_time(start) * 1e6) for first, start, _ in events],
+            "ns": [int(elapsed(start, end) * 1e6) for _, start, end in events],
+            "flush": [int(elapsed(first, start) * 1e6) for first, start, _ in events],
             "glimpses": [one.cpu().tolist() for one in glimpses],
             "whole": whole,
         }
