@@ -116,6 +116,7 @@ held_out = true
 def judge() -> Iterator[Judge]:
     with pytest.MonkeyPatch.context() as patch:
         pretend(patch)
+        patch.setattr("headway.worker.judge.os.cpu_count", lambda: 1)  # no reserve of processes that import torch
         one = Judge()
         yield one
         one.close()
