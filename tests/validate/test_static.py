@@ -154,6 +154,14 @@ def test_what_cannot_run_is_neither_passed_nor_failed(folder: Path, capsys: pyte
         assert (outcome, word in message, "\n" in message) == ("could_not_run", True, False), message
 
 
+def test_a_threshold_for_what_is_not_counted_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "kernels.toml").write_text(
+        LIST.replace("[[kernel]]", "[threshold]\nregister = { least = 1 }\n[[kernel]]")
+    )
+    code, told = static(capsys, folder / "kernels.toml", "--toolchain", f"a={folder / 'gone'}")
+    assert code == 1 and "Is it 'registers'?" in str(told["stderr"])
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -161,6 +169,9 @@ def test_what_cannot_run_is_neither_passed_nor_failed(folder: Path, capsys: pyte
         (("kernels.toml", "--toolchain", "3.6"), "names no toolchain"),
         (("kernels.toml", "--only", "nobody*"), "No kernel of the list"),
         (("kernels.toml", "--arch", "hopper"), "is no architecture"),
+        (("kernels.toml", "--listings", "/proc/nothing"), "cannot be written"),
+        (("kernels.toml", "--revision", "HEAD"), "is not a git repository"),
+        (("kernels.toml", "--against", "nothing.json", "--only", "nobody"), "No kernel of the list"),
         (("kernels.toml", "--base", "x", "--only", "none", "--toolchain", "a=b"), "No kernel of the list"),
     ],
 )

@@ -1,5 +1,6 @@
 """Builds static comparisons: kernel lists and toolchains as people name them, clones for revisions, the executor."""
 
+import difflib
 import json
 import os
 import sys
@@ -17,7 +18,7 @@ from headway.adapters.kernel_list import KernelTables, read_kernel_list
 from headway.adapters.local_executor import LocalExecutor
 from headway.core.errors import HeadwayError
 from headway.core.ports.workspace import CloneRequest
-from headway.validate.static.compare import DEFAULTS, Comparison, Threshold, compare, compare_each
+from headway.validate.static.compare import DEFAULTS, METRICS, Comparison, Threshold, compare, compare_each
 from headway.validate.static.listing import Kernel, Side, Toolchain, side_from_json, with_archs
 from headway.validate.static.run import Keep, compile_side
 
@@ -57,11 +58,11 @@ def run_static(asked: StaticAsked, say: Callable[[str], None]) -> StaticAnswer:
     if asked.revision or asked.base_revision:
         return _revisions(asked, say)
     tables = read_kernel_list(asked.kernels)
+    thresholds = _thresholds(tables)
     root = asked.kernels.resolve().parent
     sides = tuple(
         _side(one.name, one, root, tables, asked, say) for one in _toolchains(asked, tables, asked.kernels.parent)
     )
-    thresholds = _thresholds(tables)
     if asked.against is not None:
         return StaticAnswer(sides, _against(asked.against, sides, thresholds))
     if asked.base and asked.base not in [side.label for side in sides]:
@@ -75,7 +76,10 @@ def run_static(asked: StaticAsked, say: Callable[[str], None]) -> StaticAnswer:
 def _revisions(asked: StaticAsked, say: Callable[[str], None]) -> StaticAnswer:
     """The lists and kernels of two revisions, each in a clone, by the same toolchains."""
     repository = open_fork(asked.kernels.parent)
-    path = asked.kernels.resolve().relative_to(repository.top.resolve())
+    whole, top = asked.kernels.resolve(), repository.top.resolve()
+    if not whole.is_relative_to(top):
+        raise HeadwayError(f"The list {asked.kernels} lies outside {top}.", "Name a list of the repository.")
+    path = whole.relative_to(top)
     revisions = [asked.revision or "HEAD", *([asked.base_revision] if asked.base_revision else [])]
     commits = [known_commit(repository, name) for name in revisions]
     with ExitStack() as stack:
@@ -83,6 +87,7 @@ def _revisions(asked: StaticAsked, say: Callable[[str], None]) -> StaticAnswer:
         clones = GitClones(Path(pool))
         roots = [stack.enter_context(clones.checkout(CloneRequest(repository.top, one))).path for one in commits]
         tables = read_kernel_list(roots[0] / path)
+        thresholds = _thresholds(tables)
         sides: list[Side] = []
         comparisons: list[Comparison] = []
         for toolchain in _toolchains(asked, tables, asked.kernels.parent):
@@ -94,7 +99,7 @@ def _revisions(asked: StaticAsked, say: Callable[[str], None]) -> StaticAnswer:
             sides += made[::-1]
             if len(commits) == 2:
                 before = made[1] if len(made) == 2 else Side(f"{toolchain.name} at {commits[1][:12]}", {}, "", ())
-                comparisons.append(compare(before, made[0], _thresholds(tables)))
+                comparisons.append(compare(before, made[0], thresholds))
         return StaticAnswer(tuple(sides), tuple(comparisons))
 
 
@@ -138,6 +143,9 @@ def _named(text: str) -> Toolchain:
 
 
 def _thresholds(tables: KernelTables) -> Mapping[str, Threshold]:
+    if unknown := sorted(set(tables.thresholds) - METRICS):
+        near = difflib.get_close_matches(unknown[0], sorted(METRICS), n=1, cutoff=0.0)[0]
+        raise HeadwayError(f"The list has a threshold for {unknown[0]!r}, which is not counted.", f"Is it {near!r}?")
     return {**DEFAULTS, **{name: Threshold(**raw) for name, raw in tables.thresholds.items()}}
 
 
@@ -160,10 +168,12 @@ def _keeper(folder: Path | None, label: str) -> Keep:
     if folder is None:
         return lambda name, text: None
     place = folder / label.replace("/", "_").replace(" ", "_")
-    place.mkdir(parents=True, exist_ok=True)
+    with writing(place):
+        place.mkdir(parents=True, exist_ok=True)
 
     def keep(name: str, text: str) -> None:
-        (place / name).write_text(text)
+        with writing(place / name):
+            (place / name).write_text(text)
 
     return keep
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
-from headway.core.fingerprint import Fingerprint
+from headway.core.fingerprint import CLASSES, Fingerprint
 from headway.validate.static.listing import Compiled, Side
 
 State = Literal["same", "changed", "worse", "failed", "compiles_again", "added", "removed", "could_not_run"]
@@ -41,6 +41,8 @@ DEFAULTS: Mapping[str, Threshold] = {
     "tensor core": Threshold(0, 50, fewer=True),
 }
 """By metric: bytes for memory, counts for the rest. Families of instructions are metrics too, by their name."""
+METRICS = frozenset({*DEFAULTS, *CLASSES, "integer and moves"})
+"""Everything that a threshold may be given for."""
 
 
 @dataclass(frozen=True, slots=True)
