@@ -13,6 +13,7 @@ from json.encoder import encode_basestring_ascii as quoted
 
 REPORT_VARIABLE = "HEADWAY_PYTEST_REPORT"
 REASON_CHARACTERS = 200
+TEST_CLASS = re.compile(r"^class[ \t]+\w", re.MULTILINE)
 TEST_NAMES = re.compile(r"^([ \t]*)(?:async[ \t]+def|def|class)[ \t]+((?:test|Test)\w*)", re.MULTILINE)
 
 
@@ -20,7 +21,7 @@ class Census:
     """One open report. `worker` is "" in the controller or without xdist.
 
     A suite of a few thousand quick tests must not notice it: identities go out a file at a time, a test that passes
-    makes two small writes, and nothing is formatted that nobody will read.
+    makes one small write, and nothing is formatted that nobody will read.
     """
 
     def __init__(self, path, worker):
@@ -69,8 +70,8 @@ class Census:
             self.file.write(
                 f'{{"e":"passed","id":{quoted(report.nodeid)},"when":"{report.when}","seconds":{report.duration:.6f}}}\n'
             )
-            if report.when != "call":
-                self.file.flush()  # a call that passed waits for its teardown: until then the test is still at work
+            if report.when == "setup":
+                self.file.flush()  # before the test's own code runs; what it leaves goes out with the next one's setup
             return
         reason = _crash_line(report) if report.failed else _skip_reason(report) if report.skipped else ""
         xfail = getattr(report, "wasxfail", None)
@@ -112,7 +113,8 @@ def shadowed(path):
     try:
         with open(path, encoding="utf-8") as file:
             source = file.read()
-        names = TEST_NAMES.findall(source)
+        nested = TEST_CLASS.search(source) is not None
+        names = [found for found in TEST_NAMES.findall(source) if nested or not found[0]]
         if len(names) == len(set(names)):
             return []  # no name stands twice at one depth: most files need not be parsed
         tree = ast.parse(source)
