@@ -1,8 +1,10 @@
 """How a change climbs the tiers.
 
-L1, on every change: run the suite on the change; where it is not green, run it on the base too (or recall that run);
-what fails only on the change is new, and refuses it. Before a fork's first landing L1 itself is put to the proof. And
-whatever ran, the owner's repository must be as it was.
+L1, on every change: run the suite on the change and on its base (or recall that run); what fails only on the change is
+new and refuses it, unless somebody answers for it; what ran on the base and was left out refuses it too. Before a fork's
+first landing L1 itself is put to the proof. And whatever ran, the owner's repository must be as it was.
+
+L2, on a clock over trunk, is told in `trunk_watch.py`; L3, on request and signed, in `signoff.py`.
 """
 
 from collections import Counter
