@@ -1,7 +1,7 @@
 """How a change climbs the tiers.
 
 L1, on every change: run the suite on the change and on its base (or recall that run); what fails only on the change is
-new and refuses it, unless somebody answers for it; what ran on the base and was left out refuses it too. Before a fork's
+new and refuses it, unless somebody answers for it; so does what ran on the base and was left out. Before a fork's
 first landing L1 itself is put to the proof. And whatever ran, the owner's repository must be as it was.
 
 L2, on a clock over trunk, is told in `trunk_watch.py`; L3, on request and signed, in `signoff.py`.
