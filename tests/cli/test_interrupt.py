@@ -16,6 +16,8 @@ ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 def started(cwd: Path) -> "subprocess.Popen[str]":
     argv = [sys.executable, "-m", "headway", "validate", "run", "L1"]
+    # a shell starts what it puts in the background with ^C ignored, and pytest may be such a thing
+    argv = ["env", "--default-signal=INT", *argv]
     return subprocess.Popen(argv, cwd=cwd, env=ENV, start_new_session=True, stderr=subprocess.PIPE, text=True)
 
 

@@ -48,13 +48,12 @@ def gone_with_branch(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> dic
     return {change: (Reopened(change, "run", evidence),) for change in gone}
 
 
-def found_on_branch(room: Room, ledger: Ledger, line: Range, branch: Sha) -> dict[Sha, tuple[Event, ...]]:
-    """Picks that stand on the landing branch by their trailers, though the ledger does not know of them.
+def found_on_branch(room: Room, line: Range, branch: Sha, asked: frozenset[Sha]) -> dict[Sha, tuple[Event, ...]]:
+    """Picks among those `asked` for that stand on the landing branch by their trailers, unknown to the ledger.
 
     So it is after a log was lost that a machine with a throw-away disk had not yet sent: nothing is picked twice.
     """
-    open_changes = set(ledger.pending)
-    found = [m for m in scan(room.history, line, branch, room.config.adopt).matches if m.change in open_changes]
+    found = [match for match in scan(room.history, line, branch, room.config.adopt).matches if match.change in asked]
     if not found:
         return {}
     evidence = room.keep({"branch": branch, "found": {match.change: match.commit for match in found}})

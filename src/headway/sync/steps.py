@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from headway.core.errors import HeadwayError
+from headway.core.events import Event
 from headway.core.events_core import IntentNamed, PersonDecided
 from headway.core.events_sync import Disposed, Reopened, RunEnded, RunStarted, SourceFailed, UpstreamSeen
 from headway.core.inbox import Entry, taken_mark, untaken
@@ -15,7 +16,7 @@ from headway.sync.asking import Asking
 from headway.sync.chains import released
 from headway.sync.decisions import decided
 from headway.sync.haste import hastened
-from headway.sync.history import upstream_range
+from headway.sync.history import Range, upstream_range
 from headway.sync.landing_steps import LandingSteps
 from headway.sync.reading import Reading, base_of, refreshed
 from headway.sync.request_steps import TROUBLE, RequestSteps
@@ -68,7 +69,7 @@ class Steps:
         if branch is None:
             about = gone_with_branch(room, ledger, self.reading.line(ledger), trunk)
         elif branch != ledger.branch_at and not self.reading.contains(trunk, branch):
-            about = found_on_branch(room, ledger, self.reading.line(ledger), branch)
+            about = found_on_branch(room, self.reading.line(ledger), branch, frozenset(ledger.pending))
         about |= self.landing.abandoned(ledger, room.keep({"why": "the run before this one was not gone on with"}))
         tip, orders = self.start(ledger, trunk, branch), self.orders
         started = RunStarted(orders.limit, config.digest, config.source, tip, branch or "", orders.urgent_only)
@@ -103,7 +104,15 @@ class Steps:
             return self.requests.trouble(ledger, trouble)
         line = upstream_range(self.room.history, base_of(ledger), head, ledger.changes)
         new = line.shas[len(ledger.changes) :]
-        return self.room.facts(UpstreamSeen(head, len(line.commits), new), *news)
+        about = self._on_branch_before(ledger, line, new)
+        return self.room.facts(UpstreamSeen(head, len(line.commits), new), *news, about=about)
+
+    def _on_branch_before(self, ledger: Ledger, line: Range, new: tuple[Sha, ...]) -> dict[Sha, tuple[Event, ...]]:
+        """Changes that the ledger learns of only now, and that the landing branch has: a lost log had known them."""
+        branch = self.room.landing.read(self.room.branch_ref)
+        if not new or branch is None or branch == ledger.last_landing:
+            return {}
+        return found_on_branch(self.room, line, branch, frozenset(new))
 
     def again(self, _: Ledger, __: IntentNamed) -> Settled:
         """A pure evaluation, or an effect that is the same twice: simply run it again."""
