@@ -1,3 +1,4 @@
+import calendar
 import re
 import time
 import unittest
@@ -62,6 +63,7 @@ class Audit(unittest.TestCase):
     def test_lines(self):
         stamp, who, what = audit.line("ann", "booked").split(" ")
         self.assertTrue(STAMP.fullmatch(stamp))
+        self.assertLess(abs(calendar.timegm(time.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ")) - time.time()), 300)
         self.assertEqual((who, what), ("ann", "booked"))
         self.assertRegex(audit.moved("ann", "a", "b"), r"^\d\d:\d\d:\d\d ann: a -> b$")
 
