@@ -84,7 +84,7 @@ def test_secrets_of_the_environment_are_known_by_name() -> None:
             "SHORT_TOKEN": "abc",
             "PATH": "/usr/bin:/bin",
             "KEYBOARD": "us-intl-dead",
-            "SSH_KEY_PATH": "/root/.ssh/id_rsa",
+            "SSH_KEY_PATH": "/home/me/.ssh/id_rsa",
             "GIT_CONFIG_KEY_0": "core.hooksPath",
             "PWD": "/home/me/checkout",
             "DEPLOY_CREDENTIALS": "line one of a long secret\nline two of a long secret",
@@ -105,7 +105,7 @@ def test_secrets_of_the_environment_are_known_by_name() -> None:
         "line two of a long secret",
     ):
         assert masked(f"<{leak}>") == "<[masked]>", leak
-    for fact in ("abc", "/usr/bin:/bin", "us-intl-dead", "/root/.ssh/id_rsa", "core.hooksPath", "/home/me/checkout"):
+    for fact in ("abc", "/usr/bin:/bin", "us-intl-dead", "/home/me/.ssh/id_rsa", "core.hooksPath", "/home/me/checkout"):
         assert masked(fact) == fact
 
 
