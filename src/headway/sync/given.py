@@ -14,7 +14,7 @@ from headway.core.ports.git import Clean, Conflicted, TrialMerges, shown_path
 from headway.sync.accounting import Ledger
 from headway.sync.conflict import ConflictedFile, decoded, encoded
 from headway.sync.harvest import answers_in
-from headway.sync.judgement import Bench, Judged, gather
+from headway.sync.judgement import Bench, Judged, gather, past_rails
 from headway.sync.rails.facts import FileFacts, Proposal
 from headway.sync.resolution import ResolvedHunk
 from headway.sync.resolvers.ladder import Recorded
@@ -138,18 +138,7 @@ def answered(
         ResolvedHunk(file.path, index, given.engine, why) for file in files for index in range(len(file.hunks) or 1)
     )
     texts = {path: text for path, text in given.files.items() if text is not None}
-    accepted = tree if found.passed else None
-    return Judged(
-        "accepted" if accepted else "deferred",
-        "conflict",
-        None,
-        accepted,
-        hunks,
-        found.refusals,
-        found,
-        trial.paths,
-        texts,
-    )
+    return past_rails(trial, tree, hunks, found, texts)
 
 
 def _outside(path: str, trial: Conflicted, given: Given, bench: Bench) -> FileFacts:

@@ -132,18 +132,16 @@ def _conflicted(
     tree = bench.merges.write_tree(trial.tree, {path: encoded(text) for path, text in texts.items()})
     facts = gather(change, onto, Clean(tree), bench, files)
     found = survey(Proposal(facts, bench.invariants, bench.bounds))
+    return past_rails(trial, tree, hunks, found, texts)
+
+
+def past_rails(
+    trial: Conflicted, tree: TreeId, hunks: tuple[ResolvedHunk, ...], found: Survey, texts: Mapping[str, str]
+) -> Judged:
+    """A conflict's resolution after the rails: its `tree` is accepted only if every one of them was."""
     accepted = tree if found.passed else None
-    return Judged(
-        "accepted" if accepted else "deferred",
-        "conflict",
-        None,
-        accepted,
-        hunks,
-        found.refusals,
-        found,
-        trial.paths,
-        texts,
-    )
+    outcome: Outcome = "accepted" if accepted else "deferred"
+    return Judged(outcome, "conflict", None, accepted, hunks, found.refusals, found, trial.paths, texts)
 
 
 def conflicted_files(trial: Conflicted, merges: TrialMerges) -> tuple[ConflictedFile, ...]:
