@@ -1,15 +1,19 @@
 """What runs cost, and what a tier's budgets leave: seconds of wall time, and GPU-hours while GPUs were held. Pure."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from headway.core.config_tiers import SuiteConfig, TierConfig
 from headway.core.events_validate_tiers import SuiteReported
+from headway.core.names import Digest
 from headway.core.ports.blobs import BlobStore
 from headway.validate.known import SuiteKey
 from headway.validate.results import SuiteResult
 from headway.validate.trunk_watch import TierRun
 
 HOUR = 3600.0
+ELSEWHERE = SuiteKey(Digest("0" * 64), Digest("0" * 64))
+"""Of a suite that runs elsewhere: neither its definition nor its environment is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +63,32 @@ def looking_seconds_left(tier: TierConfig, run: TierRun, suite: SuiteConfig) -> 
     return left
 
 
-def report_of(
-    suite: SuiteConfig,
-    result: SuiteResult,
-    key: SuiteKey,
-    blobs: BlobStore,
-    purpose: str,
-    run: str,
-    started: str,
-    seconds: float,
-) -> SuiteReported:
-    """The report of a run that was made here."""
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Which run a report is of, and how that is known; the fields are those of `SuiteReported`."""
+
+    run: str
+    started: str
+    bound: Literal["run", "report", "claimed"]
+    seconds: float
+    gpu_hours: float
+    purpose: str = ""
+    key: SuiteKey = ELSEWHERE
+
+
+def report_of(suite: SuiteConfig, result: SuiteResult, blobs: BlobStore, of: Provenance) -> SuiteReported:
+    """The one report of a run, made here or handed in; the whole result becomes a blob."""
     counts = result.counts
     return SuiteReported(
         suite=suite.name,
         revision=result.commit,
         tree=result.tree,
-        purpose=purpose,
-        run=run,
-        started=started,
-        bound="run",
-        definition=key.suite,
-        environment=key.environment,
+        purpose=of.purpose,
+        run=of.run,
+        started=of.started,
+        bound=of.bound,
+        definition=of.key.suite,
+        environment=of.key.environment,
         harness=result.harness,
         trouble=result.trouble,
         passed=counts["passed"],
@@ -88,7 +96,12 @@ def report_of(
         skipped=counts["skipped"],
         not_run=counts["not_run"],
         metrics=len(result.metrics),
-        seconds=round(seconds, 3),
-        gpu_hours=gpu_hours(suite, seconds),
+        seconds=round(of.seconds, 3),
+        gpu_hours=of.gpu_hours,
         results=blobs.put(result.to_json()),
     )
+
+
+def run_here(suite: SuiteConfig, key: SuiteKey, purpose: str, run: str, started: str, seconds: float) -> Provenance:
+    """Of a run that was made here, and held the suite's GPUs for so many seconds."""
+    return Provenance(run, started, "run", seconds, gpu_hours(suite, seconds), purpose, key)

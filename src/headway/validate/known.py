@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
 from headway.core.config import L1Config
+from headway.core.config_tiers import Waiver
 from headway.core.events import Event
 from headway.core.events_validate import L1Proven, SuiteRan
+from headway.core.events_validate_tiers import WaiverGranted
 from headway.core.names import BlobId, Digest, TreeId
+from headway.validate.waivers import granted
 
 PASSING_TROUBLES = frozenset({"timed_out", "died", "setup_failed", "no_command", "no_compiler"})
 """Troubles of a moment or a machine: such a run is recorded, and never recalled."""
@@ -28,6 +31,8 @@ class KnownResults:
 
     results: dict[tuple[TreeId, SuiteKey], BlobId] = field(default_factory=dict)
     proofs: dict[SuiteKey, L1Proven] = field(default_factory=dict)
+    waivers: list[Waiver] = field(default_factory=list)
+    """Granted by hand; those of headway.toml come beside them. Whether one is alive depends on the day."""
 
     def take(self, events: Iterable[Event]) -> "KnownResults":
         for event in events:
@@ -35,6 +40,8 @@ class KnownResults:
                 self.results[event.tree, SuiteKey(event.suite, event.environment)] = event.results
             elif isinstance(event, L1Proven):
                 self.proofs[SuiteKey(event.suite, event.environment)] = event
+            elif isinstance(event, WaiverGranted):
+                self.waivers += granted((event,))
         return self
 
 

@@ -1,5 +1,6 @@
 """`validate show`: the room's state as one document, and its alarms. Pure."""
 
+from collections import Counter
 from dataclasses import asdict
 from datetime import date, datetime
 
@@ -54,12 +55,17 @@ def alarms(tiers: TiersConfig, seen: Overview, now: datetime) -> list[str]:
 
 
 def waiver_rows(tiers: TiersConfig, seen: Overview, today: date) -> list[dict[str, object]]:
-    """Every waiver with how often it was used; one past its day is `expired`."""
+    """Every waiver with how often L1 passed by it; one past its day is `expired`, one that was used and is not
+    declared any more is `gone`."""
+    used = Counter((one.waiver, one.by) for _, one in seen.waived)
     rows: list[dict[str, object]] = []
     for waiver in (*tiers.waivers, *granted(seen.waivers)):
-        rows.append(
-            {**_waiver(waiver), "state": "expired" if today > waiver.until else "alive", "used": _used(waiver, seen)}
-        )
+        state = "expired" if today > waiver.until else "alive"
+        rows.append({**_waiver(waiver), "state": state, "used": used[waiver.tests, waiver.by]})
+    declared = {(row["tests"], row["by"]) for row in rows}
+    for (tests, by), times in used.items():
+        if (tests, by) not in declared:
+            rows.append({"tests": tests, "by": by, "reason": "", "until": "", "state": "gone", "used": times})
     return rows
 
 
@@ -69,10 +75,6 @@ def _appointment(one: Appointment) -> dict[str, object]:
 
 def _waiver(waiver: Waiver) -> dict[str, object]:
     return {"tests": waiver.tests, "by": waiver.by, "reason": waiver.reason, "until": waiver.until.isoformat()}
-
-
-def _used(waiver: Waiver, seen: Overview) -> int:
-    return sum((one.waiver, one.by) == (waiver.tests, waiver.by) for _, one in seen.waived)
 
 
 def _tier(name: str, seen: Overview) -> dict[str, object]:

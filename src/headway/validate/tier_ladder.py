@@ -48,6 +48,7 @@ class ChangeToCheck:
     at_once: bool = False
     """Run the base beside the change instead of after it, and only if needed: quicker where it is rarely known."""
     waivers: tuple[Waiver, ...] = ()
+    """Of headway.toml; those that were granted by hand are among what is known."""
     today: date = date.max
     """On which day waivers must be alive; by default none is."""
 
@@ -80,8 +81,7 @@ def check_change(l1: L1Config, asked: ChangeToCheck, ports: Ports, known: KnownR
         attribution = left_out(attribution, suite.still_standing(asked.change, attribution.vanished))
     if attribution.new and base is not None and l1.reruns:
         attribution = told_apart(attribution, suite.rerun_tallies(change, base, attribution.new, l1.reruns))
-    attribution = waived(attribution, asked.waivers, asked.today)
-    suite.note_waivers(asked.change, attribution.waived)
+    attribution = waived(attribution, (*asked.waivers, *known.waivers), asked.today)
     verdict = judge(change, base, attribution)
     if verdict.kind == "passed" and asked.prove:
         verdict = suite.proof(asked.change if l1.prove == "each" else asked.base or asked.change, verdict)
@@ -89,6 +89,8 @@ def check_change(l1: L1Config, asked: ChangeToCheck, ports: Ports, known: KnownR
     touched = before.differences(ports.workspaces.fingerprint(asked.owner))
     if touched:
         verdict = suite.alarm(asked.change, touched)
+    if verdict.kind == "passed":  # else somebody answers for it in vain
+        suite.note_waivers(asked.change, attribution.waived)
     return _answer(asked, verdict, change, base, attribution, suite)
 
 

@@ -27,6 +27,7 @@ from headway.validate.booking import (
     looking_cost,
     looking_seconds_left,
     report_of,
+    run_here,
     suite_seconds_left,
     suites_cost,
 )
@@ -360,7 +361,8 @@ class TrunkSteps:
         self, suite: SuiteConfig, result: SuiteResult, run: str, started: str, seconds: float
     ) -> SuiteReported:
         key, purpose = self._bench.key(suite), f"tier {self._tier.name}"
-        return report_of(suite, result, key, self._bench.blobs, purpose, run, started, seconds)
+        of = run_here(suite, key, purpose, run, started, seconds)
+        return report_of(suite, result, self._bench.blobs, of)
 
     def _seen(self, one: Suspicion) -> list[tuple[str, str]]:
         mine = [report for report in self._bench.reports() if report.suite == one.suite]

@@ -4,17 +4,14 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from headway.core.config_tiers import Waiver
 from headway.core.events import Event
 from headway.core.events_validate import CensusAccepted, RunRequested
-from headway.core.events_validate_tiers import WaiverGranted
 from headway.core.journey import Journey, drive, fold
-from headway.core.ports.log import decoded, one
+from headway.core.ports.log import one
 from headway.validate.canary import fly_canaries
 from headway.validate.census_run import inventory_of, take_census
 from headway.validate.run_journey import RunState, run_journey
 from headway.validate.tier_ladder import ChangeToCheck, check_change
-from headway.validate.waivers import granted
 from headway.wiring.validate_room import Answer, Asked, Room, opened
 
 
@@ -43,7 +40,7 @@ class Requests:
             request.base,
             fresh=self._room.asked.fresh,
             at_once=True,
-            waivers=waivers_of(self._room),
+            waivers=self._room.config.tiers.waivers,
             today=self._room.clock.now().date(),
         )
         return check_change(self._l1, change, self._room.ports, state.known).events
@@ -59,13 +56,6 @@ class Requests:
         return fly_canaries(
             self._l1, written, owner, request.revision, room.ports, state.known, asked.mutants, asked.seed
         )
-
-
-def waivers_of(room: Room) -> tuple[Waiver, ...]:
-    """Of headway.toml, and those that were granted by hand."""
-    events = decoded(room.state.log.read(room.home))
-    by_hand = (event for event in events if isinstance(event, WaiverGranted))
-    return (*room.config.tiers.waivers, *granted(by_hand))
 
 
 def run_l1(asked: Asked, revision: str, base: str | None, say: Callable[[str], None]) -> Answer:

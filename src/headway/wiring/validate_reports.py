@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 from headway.adapters.git_history import GitHistory
 from headway.core.config_tiers import L1_SUITE, SuiteConfig
@@ -14,9 +15,10 @@ from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.events import Event
 from headway.core.events_validate_tiers import QuorumTaken, SuiteReported, WaiverGranted
 from headway.core.gates import Refused
-from headway.core.names import BlobId, Digest, Sha, TestId
+from headway.core.names import Sha, TestId
 from headway.core.ports.log import decoded
 from headway.core.reasons import Reason
+from headway.validate.booking import Provenance, report_of
 from headway.validate.census import Inventory, compare, losses
 from headway.validate.environment import suite_key
 from headway.validate.ingest import HandedIn, Report, may_be_taken, parse_time, read_report, together
@@ -30,8 +32,6 @@ from headway.validate.waivers import LONGEST_DAYS
 from headway.wiring.validate_room import Answer, Asked, Room, opened
 
 INGEST_SCHEMA = "headway.ingest/1"
-NOWHERE = Digest("0" * 64)
-"""Definition and environment of a suite that runs elsewhere: not known."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,10 @@ def run_ingest(asked: Asked, handed: Handed) -> Answer:
         if isinstance(verdict, Refused):
             document = {"schema": INGEST_SCHEMA, "verdict": "refused", "reason": verdict.reason.value}
             return Answer({**document, "message": verdict.message, "next": verdict.next}, room.notes)
-        event = _event(suite, result, said, handed, report, room.state.blobs.put(content))
+        bound: Literal["report", "claimed"] = "report" if report.revision else "claimed"
+        seconds, began = sum(test.seconds for test in result.tests), said.started.astimezone(UTC).isoformat()
+        of = Provenance(handed.run, began, bound, seconds, handed.gpu_hours)
+        event = report_of(suite, result, room.state.blobs, of)
         room.append(event)
         return Answer(_taken(room, event, result, known), room.notes)
 
@@ -140,33 +143,6 @@ def _again(room: Room, twin: SuiteReported, commit: Sha, content: str) -> Answer
             "next": "A run that was repeated needs an id of its own.",
         },
         room.notes,
-    )
-
-
-def _event(
-    suite: SuiteConfig, result: SuiteResult, said: HandedIn, handed: Handed, report: Report, blob: BlobId
-) -> SuiteReported:
-    counts = result.counts
-    return SuiteReported(
-        suite=suite.name,
-        revision=result.commit,
-        tree=result.tree,
-        purpose="",
-        run=handed.run,
-        started=said.started.astimezone(UTC).isoformat(),
-        bound="report" if report.revision else "claimed",
-        definition=NOWHERE,
-        environment=NOWHERE,
-        harness=result.harness,
-        trouble=result.trouble,
-        passed=counts["passed"],
-        failed=counts["failed"],
-        skipped=counts["skipped"],
-        not_run=counts["not_run"],
-        metrics=len(result.metrics),
-        seconds=round(sum(test.seconds for test in result.tests), 3),
-        gpu_hours=handed.gpu_hours,
-        results=blob,
     )
 
 

@@ -24,7 +24,7 @@ from headway.core.names import Digest, Sha, StreamId
 from headway.core.ports.signatures import NotVerified, Signatures, Verified
 from headway.core.ports.workspace import CloneRequest
 from headway.core.reasons import Reason
-from headway.validate.booking import report_of
+from headway.validate.booking import report_of, run_here
 from headway.validate.environment import suite_key
 from headway.validate.known import SuiteKey
 from headway.validate.overview import Overview, Request
@@ -147,8 +147,8 @@ def run_l3(asked: Asked, name: str, say: Callable[[str], None]) -> Answer:
             result = run_suite(steps, checkout, room.ports)
         took = (room.clock.now() - started).total_seconds()
         purpose = f"request {name} {wanted.revision[:12]}"
-        run_id, began = f"request-{name}", started.isoformat()
-        report = report_of(suite, result, _key(room, suite), room.state.blobs, purpose, run_id, began, took)
+        of = run_here(suite, _key(room, suite), purpose, f"request-{name}", started.isoformat(), took)
+        report = report_of(suite, result, room.state.blobs, of)
         over = seconds is not None and result.trouble == "timed_out"
         ran = SignoffRan(name, wanted.revision, report.green, report.gpu_hours, report.results)
         room.append(report, ran)
