@@ -161,8 +161,11 @@ def adopt(
 
 @app.command()
 def status(fork: ForkOption = HERE, state: StateOption = None, as_json: JsonOption = False) -> None:
-    """Days behind, commits behind, backlog, pin, frontier, and the proof that the accounting closes."""
-    _print_status(wiring.status(fork, state), as_json)
+    """Where the fork stands, and the proof that the accounting closes. Exit code 1 if it does not, or stands still."""
+    found = wiring.status(fork, state)
+    _print_status(found, as_json)
+    if found.alarm is not None:
+        raise typer.Exit(1)
 
 
 @app.command()

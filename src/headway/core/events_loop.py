@@ -124,4 +124,41 @@ class RequestSeen:
     merged_as: str = ""
 
 
-LoopEvent = BundleClosed | Probed | Ejected | BundleDropped | Suspected | Waits | Hastened | LandingUndone | RequestSeen
+@dataclass(frozen=True, slots=True)
+class StoodStill:
+    """An alarm: since `since` (the log's time stamp) the frontier has not moved while changes waited.
+
+    Once for each standstill, and once more when its issue (0: none) could be filed only later.
+    """
+
+    TYPE: ClassVar[str] = "sync.stood_still.v1"
+    since: str
+    frontier: str
+    """The change it stands at."""
+    waiting: int
+    hours: float
+    issue: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MovedOn:
+    """The end of that alarm: the frontier has moved, or nothing waits any more."""
+
+    TYPE: ClassVar[str] = "sync.moved_on.v1"
+    since: str
+    frontier: str
+
+
+LoopEvent = (
+    BundleClosed
+    | Probed
+    | Ejected
+    | BundleDropped
+    | Suspected
+    | Waits
+    | Hastened
+    | LandingUndone
+    | RequestSeen
+    | StoodStill
+    | MovedOn
+)

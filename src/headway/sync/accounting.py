@@ -12,8 +12,10 @@ from headway.core.events_loop import (
     Ejected,
     Hastened,
     LandingUndone,
+    MovedOn,
     Probed,
     RequestSeen,
+    StoodStill,
     Suspected,
     Waits,
 )
@@ -75,6 +77,8 @@ class Ledger:
     """Changes that are tried alone, because a bundle they were in touched the owner's repository."""
     requests: tuple[RequestSeen, ...] = ()
     """Headway's own pull requests by serial, each as it was last seen."""
+    stood_still: StoodStill | None = None
+    """The alarm about a frontier that does not move, while it lasts."""
     inbox_taken: int = 0
     config_written: Digest | None = None
     answers: Answers = field(default_factory=Answers)
@@ -168,6 +172,10 @@ def _in_loop(ledger: Ledger, event: Event) -> Ledger:
         case RequestSeen():
             earlier = tuple(one for one in ledger.requests if one.serial != event.serial)
             return replace(ledger, requests=(*earlier, event))
+        case StoodStill():
+            return replace(ledger, stood_still=event)
+        case MovedOn():
+            return replace(ledger, stood_still=None)
         case _:
             return ledger
 

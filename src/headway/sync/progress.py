@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from headway.core.events import Event
-from headway.core.events_loop import BundleClosed, Ejected, Probed, RequestSeen
+from headway.core.events_loop import BundleClosed, Ejected, MovedOn, Probed, RequestSeen, StoodStill
 from headway.core.events_sync import Attempted, Disposed, RunEnded, UpstreamSeen
 from headway.core.names import StreamId
 from headway.core.ports.log import Append, EventLog, Record
@@ -54,6 +54,10 @@ def line_of(event: Event) -> str:
             return f"{event.change[:12]}  {event.kind}({event.reason}){landed}"
         case RequestSeen():
             return f"request {event.url}: {event.state}, checks {event.checks}, mergeable {event.mergeable}"
+        case StoodStill():
+            return f"ALARM: the frontier has not moved since {event.since[:19]}Z while {event.waiting} changes wait"
+        case MovedOn():
+            return f"the alarm since {event.since[:19]}Z is over: the frontier has moved"
         case RunEnded():
             return f"run ended: {event.outcome}{f' ({event.reason})' if event.reason else ''}"
         case _:

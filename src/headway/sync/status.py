@@ -58,6 +58,7 @@ class Status:
             "request": self._request(),
             "metrics": to_json(self.metrics),
             "alarm": self.alarm.line() if self.alarm is not None else None,
+            "liveness": self._liveness(),
             "run": self._run(),
         }
 
@@ -108,6 +109,14 @@ class Status:
         last = self.ledger.requests[-1]
         more = f", checks {last.checks}, mergeable {last.mergeable}" if last.state == "open" else ""
         return [f"request      {last.url} {last.state}{more}"]
+
+    def _liveness(self) -> dict[str, Any]:
+        """Whether the frontier stands still while commits wait; `issue`: where people were told."""
+        told = self.ledger.stood_still
+        since = self.alarm.to_json() if self.alarm is not None else dict.fromkeys(("hours", "since", "waiting"))
+        issue = (told.issue or None) if told is not None else None
+        limit = self.config.watch.alarm_hours
+        return {"stands_still": self.alarm is not None, "alarm_hours": limit, **since, "issue": issue}
 
     def _source(self) -> str:
         return "partial" if self.ledger.partial_source else "complete"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from headway.core.events_loop import StoodStill
 from headway.sync.metrics import Point
 
 FIRST_BACK_OFF = 30.0
@@ -34,11 +35,20 @@ class Alarm:
     hours: float
     waiting: int
     since: str
+    frontier: str = ""
+
+    def event(self, issue: int = 0) -> StoodStill:
+        """As a fact; `issue` is its number on the forge."""
+        return StoodStill(self.since, self.frontier, self.waiting, round(self.hours, 2), issue)
+
+    def to_json(self) -> dict[str, object]:
+        """For `status --json`."""
+        return {"hours": round(self.hours, 2), "since": self.since, "waiting": self.waiting}
 
     def line(self) -> str:
         """One sentence for people."""
         return (
-            f"alarm: the frontier has not moved for {self.hours:.0f} hours (since {self.since}) while {self.waiting} "
+            f"ALARM: the frontier has not moved for {self.hours:.0f} hours (since {self.since}) while {self.waiting} "
             "changes wait"
         )
 
@@ -56,4 +66,6 @@ def alarm_of(points: tuple[Point, ...], now: float, after_hours: float) -> Alarm
             break
         since = point
     hours = (now - since.at) / 3600
-    return Alarm(hours, points[-1].commits_behind, since.when) if hours >= after_hours else None
+    if hours < after_hours:
+        return None
+    return Alarm(hours, points[-1].commits_behind, since.when, str(since.frontier or ""))

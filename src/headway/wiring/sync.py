@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from headway.adapters.clocks import SystemClock
@@ -32,6 +33,7 @@ from headway.core.ports.executor import Executor
 from headway.sync.accounting import Ledger, apply
 from headway.sync.commit_journey import say, take_changes
 from headway.sync.history import common_base
+from headway.sync.liveness import note_liveness
 from headway.sync.opening import Answers, Opening, config_text, fork_id_of, is_open
 from headway.sync.progress import TellingLog
 from headway.sync.room import L1, Room
@@ -111,10 +113,29 @@ def run(
     """
     world = world or real_world()
     with open_session(path, state, world, write=True) as session:
-        refuse_unfit(session)
-        with room_with_agent(session, world, tell) as room:
-            take_changes(room, Orders(limit), stop)
-        return status_now(session, world)
+        try:
+            refuse_unfit(session)
+            with room_with_agent(session, world, tell) as room:
+                take_changes(room, Orders(limit), stop)
+        except HeadwayError:
+            with suppress(HeadwayError):  # without a ledger there is no status
+                _after_a_run(session, world, tell)
+            raise
+        return _after_a_run(session, world, tell)
+
+
+def _after_a_run(session: Session, world: World, tell: Callable[[str], None]) -> Status:
+    """The status; that the frontier stands still, or moves on again, is recorded, told and brought to the forge."""
+    status, config = status_now(session, world), session.found.config
+    if status.alarm is None and status.ledger.stood_still is None:
+        return status
+    room = replace(session.room, log=TellingLog(session.room.log, session.room.home, tell))
+    try:
+        forge = partial(forge_of, config, session.fork.top, world.env) if config.tiers.forge is not None else None
+        note_liveness(status, forge, lambda event: say(room, lambda _: room.facts(event)))
+    except HeadwayError as trouble:
+        tell(str(trouble))
+    return status_now(session, world)
 
 
 def refuse_unfit(session: Session) -> None:

@@ -21,6 +21,7 @@ from headway.sync.steps import Orders, Steps
 from headway.sync.undo_steps import Wish
 from headway.wiring.sync import (
     Session,
+    World,
     change_named,
     open_session,
     opened_at,
@@ -86,10 +87,17 @@ def pick(path: Path, state: Path | None, name: str, reason: str, *, dry_run: boo
 
 
 def undo_landing(
-    path: Path, state: Path | None, landing: str, reason: str, *, later: bool, dry_run: bool
+    path: Path,
+    state: Path | None,
+    landing: str,
+    reason: str,
+    *,
+    later: bool,
+    dry_run: bool,
+    world: World | None = None,
 ) -> tuple[list[str], Status | None]:
     """`headway sync undo LANDING`: (lines, the status afterwards). Raises where it cannot be taken back."""
-    world = real_world()
+    world = world or real_world()
     with open_session(path, state, world, write=not dry_run) as session:
         refuse_unopened(session.room)
         steps = Steps(session.room, Orders())
