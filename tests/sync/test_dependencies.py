@@ -1,12 +1,19 @@
 """Which change needs which, and how changes travel: on patches by hand, and through `headway sync plan`."""
 
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+import pytest
 
 from headway.adapters.git_command import Git
 from headway.adapters.git_history import GitHistory
 from headway.adapters.git_patches import GitPatches
 from headway.sync.dependencies import Dependencies, dependencies
+from headway.sync.planning import Asked, Reading
 from headway.sync.risk import Signals, reliability, risk_of, roc_auc
+from headway.wiring import plan as plan_wiring
 from tests.sync.driver import POLICY, new_fork
 from tests.sync.repos import Repo, new_repo
 
@@ -94,6 +101,27 @@ def test_plan_names_each_edge_its_risk_and_its_stream_and_draws_them(tmp_path: P
     assert "<title>textual: core.py (1)</title>" in picture.read_text()
     text = headway.ok("sync", "plan").out
     assert f"needs {risky[:12]} (textual: core.py, 1)" in text
+
+
+def dies(_: Path) -> AbstractContextManager[Callable[[Asked], Reading]]:
+    os._exit(1)
+
+
+@pytest.mark.parametrize("reader", [plan_wiring._reader, dies])
+def test_a_plan_read_beside_is_the_plan_read_here_even_if_that_process_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: Callable[..., object]
+) -> None:
+    headway = new_fork(tmp_path, {"core.py": CODE})
+    headway.begin(policy="")
+    headway.pair.fork.commit("fork: own alpha", {"core.py": CODE.replace("return x\n", "return own(x)\n", 1)})
+    up = headway.pair.upstream
+    up.commit("alpha (#21)", {"core.py": CODE.replace("    return x\n", "    return upstreams(x)\n", 1)})
+    up.commit("more alpha (#22)", {"core.py": up.read("core.py").replace("upstreams(x)", "upstreams(x, 1)")})
+    here = headway.ok("sync", "plan", "--json").json
+    next(headway.pair.fork.path.rglob("plan-cache.json")).unlink()
+    monkeypatch.setattr(plan_wiring, "WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(plan_wiring, "_reader", reader)
+    assert headway.ok("sync", "plan", "--json").json == here
 
 
 def test_a_plan_is_read_from_its_cache_until_something_moves(tmp_path: Path) -> None:

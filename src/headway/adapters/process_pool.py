@@ -2,6 +2,7 @@
 
 import multiprocessing
 import queue
+import signal
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -49,6 +50,11 @@ class Workers(Generic[T, R]):
         """One answer to one item."""
         return next(self.answers([item]))
 
+    def begin(self, item: T) -> Callable[[], R]:
+        """Put one item to work at once; the function given back waits for its answer. For one item at a time."""
+        self._asked.put(item)
+        return self._next
+
     def _next(self) -> R:
         while True:
             try:
@@ -68,6 +74,9 @@ class Workers(Generic[T, R]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        if kind is not None:  # nobody will ask for what they are at
+            for process in self._processes:
+                process.kill()
         for _ in self._processes:
             self._asked.put(None)
         for process in self._processes:
@@ -77,6 +86,7 @@ class Workers(Generic[T, R]):
 
 
 def _work(make: Make[T, R], asked: Any, answers: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the process that asks: it ends this one
     with make() as function:
         while (item := asked.get()) is not None:
             try:

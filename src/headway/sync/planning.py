@@ -3,14 +3,15 @@
 `plan` shows it; `run` takes its streams.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headway.core.names import Sha
-from headway.core.ports.git import Conflicted
+from headway.core.ports.git import Commit, Conflicted, TrialMerges
+from headway.core.ports.patches import FilePatch, PatchReader
 from headway.core.streams import Stream, streams_in
 from headway.sync.accounting import Ledger
-from headway.sync.dependencies import dependencies
+from headway.sync.dependencies import Dependencies, dependencies
 from headway.sync.given import standing
 from headway.sync.history import Range
 from headway.sync.plan import forecasts
@@ -31,10 +32,57 @@ class Plan:
         return streams_in((Sha(row.forecast["change"]), row.stream) for row in self.rows)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A range in upstream's order, those of it that are planned, and the fork's tip."""
+
+    commits: tuple[Commit, ...]
+    planned: frozenset[Sha]
+    tip: Sha
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a range says by itself, whatever is taken of it.
+
+    `alone`: conflicted files of a pick on the tip itself, for planned changes that edit what another planned one wrote.
+    """
+
+    patches: Mapping[Sha, Sequence[FilePatch]]
+    needs: Dependencies
+    alone: Mapping[Sha, int]
+
+
+Readers = Callable[[Asked], Callable[[], Reading]]
+"""Begins to read, and gives the function that waits for the reading. It may work beside the caller."""
+
+
+def reading_of(asked: Asked, patches: PatchReader, merges: TrialMerges) -> Reading:
+    """The reading of a range, made here and now."""
+    found = dict(patches.patches([commit.sha for commit in asked.commits]))
+    needs = dependencies(asked.commits, found.items())
+    on_planned = [
+        change
+        for change in asked.planned
+        if any(edge.kind == "textual" and edge.on in asked.planned for edge in needs.of(change))
+    ]
+    return Reading(found, needs, {change: _conflicted_files(merges, change, asked.tip) for change in on_planned})
+
+
 def plan_of(
-    room: Room, ledger: Ledger, line: Range, tip: Sha, *, limit: int = 0, tell: Callable[[int], None] = lambda _: None
+    room: Room,
+    ledger: Ledger,
+    line: Range,
+    tip: Sha,
+    *,
+    limit: int = 0,
+    tell: Callable[[int], None] = lambda _: None,
+    read: Readers | None = None,
 ) -> Plan:
     """The plan of the oldest `limit` pending changes (0: all) on top of `tip`; `tell` hears how many were tried."""
+    pending = [change for change in line.shas if change not in ledger.dispositions]
+    asked = Asked(line.commits, frozenset(pending[:limit] if limit else pending), tip)
+    reading = read(asked) if read is not None else lambda: reading_of(asked, room.patches, room.merges)
     given = standing(ledger, room.blobs, {})
     triage = Triage.of(
         room.history, room.merges, room.trees, room.config, line, tip, room.foresee, given, room.structural
@@ -43,12 +91,12 @@ def plan_of(
     for one in forecasts(triage, ledger, tip, limit=limit):
         found.append(one)
         tell(len(found))
-    patches = dict(room.patches.patches(line.shas))
-
-    def alone(change: Sha) -> int:
-        trial = room.merges.pick(change, tip)
-        return len(trial.paths) if isinstance(trial, Conflicted) else 0
-
     deferred = frozenset(change for change, answer in ledger.dispositions.items() if answer.kind == "deferred")
-    needs = dependencies(line.commits, patches.items())
-    return Plan(planned(found, needs, patches, deferred, alone, room.config.plan))
+    known = reading()
+    alone = {**dict.fromkeys(line.shas, 0), **known.alone}
+    return Plan(planned(found, known.needs, known.patches, deferred, alone, room.config.plan))
+
+
+def _conflicted_files(merges: TrialMerges, change: Sha, onto: Sha) -> int:
+    trial = merges.pick(change, onto)
+    return len(trial.paths) if isinstance(trial, Conflicted) else 0

@@ -4,7 +4,7 @@ A change that moves a toolchain pin has a lane of its own. A change that needs a
 source file of one, joins that chain, in order. A risky change opens a chain. All others go into the next bundle.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,12 +52,12 @@ def planned(
     needs: Dependencies,
     patches: Mapping[Sha, Sequence[FilePatch]],
     deferred: frozenset[Sha],
-    alone: Callable[[Sha], int],
+    alone: Mapping[Sha, int],
     shape: PlanConfig,
 ) -> tuple[PlanRow, ...]:
-    """Risk, needs and stream of every forecast. `alone(change)` counts conflicted files of a pick on trunk's tip.
+    """Risk, needs and stream of every forecast. `alone` counts conflicted files of picks on trunk's tip.
 
-    It is asked only where a pending change before it wrote lines it stands on: else the pick in order says the same.
+    It is looked at where a pending change before it wrote lines it stands on: else the pick in order says the same.
     """
     pending = frozenset(one.commit.sha for one in found)
     absent = deferred | {one.commit.sha for one in found if _is_deferred(one)}
@@ -70,7 +70,7 @@ def planned(
         if not _is_settled(one):
             stands_on_pending = any(edge.kind == "textual" and edge.on in pending for edge in edges)
             tried = one.assessment.facts.get("result") != "unknown"
-            files = alone(change) if stands_on_pending and tried else len(one.to_json()["conflicts"])
+            files = alone[change] if stands_on_pending and tried else len(one.to_json()["conflicts"])
             risk = _risk(one, edges, needs, patches.get(change, ()), frozenset(absent - {change}), files)
         stream = "" if _is_settled(one) else streams.place(change, edges, patches.get(change, ()), risk, needs)
         rows.append(PlanRow(one.to_json(), risk.score, risk.reasons, edges, stream))

@@ -1,27 +1,34 @@
 """Builds `headway sync plan`: forecasts, dependencies, risk, streams, and a cache of the last plan beside the log."""
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from headway import __version__
+from headway.adapters.git_command import Git
+from headway.adapters.git_patches import GitPatches
+from headway.adapters.git_trial import GitTrialMerges, Quarantine
 from headway.adapters.masking import Masker
-from headway.core.errors import HeadwayError
+from headway.adapters.process_pool import Workers
+from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.events_sync import Disposed
 from headway.core.ports.git import SourceUnreachable
 from headway.sync.calibration import Calibration, calibrated
 from headway.sync.dependencies import dependencies
 from headway.sync.history import upstream_range
-from headway.sync.planning import Plan, plan_of
+from headway.sync.planning import Asked, Plan, Readers, Reading, plan_of, reading_of
 from headway.sync.reading import refreshed
 from headway.sync.streams import PlanRow
 from headway.sync.triage import Triage
 from headway.wiring.sync import Session, open_session, opened_at, real_world, tip_of
 
 NAME = "plan-cache.json"
+WORTH_A_PROCESS = 40
+"""Changes of a range below which the start of a second process costs more than it saves."""
 
 
 def plan(
@@ -47,9 +54,42 @@ def plan(
         cache = PlanCache(session.state.root, (head, tip, str(version), config.digest, str(limit), __version__))
         if (known := cache.read()) is not None:
             return known, trouble
-        found = plan_of(room, ledger, line, tip, limit=limit, tell=tell)
+        with readers(session, len(line.commits)) as read:
+            found = plan_of(room, ledger, line, tip, limit=limit, tell=tell, read=read)
         cache.write(found)
         return found, trouble
+
+
+@contextlib.contextmanager
+def readers(session: Session, size: int) -> Iterator[Readers | None]:
+    """A second process that reads patches and dependencies while this one tries picks; None where it is not worth it.
+
+    It has a quarantine of its own. Where it dies, the same is read here.
+    """
+    if size < WORTH_A_PROCESS or (os.cpu_count() or 1) < 2:
+        yield None
+        return
+    with Workers[Asked, Reading](functools.partial(_reader, session.fork.top), 1) as workers:
+
+        def read(asked: Asked) -> Callable[[], Reading]:
+            answer = workers.begin(asked)
+
+            def wait() -> Reading:
+                try:
+                    return answer()
+                except CouldNotRun:
+                    return reading_of(asked, session.room.patches, session.room.merges)
+
+            return wait
+
+        yield read
+
+
+@contextlib.contextmanager
+def _reader(fork: Path) -> Iterator[Callable[[Asked], Reading]]:
+    with Quarantine(fork) as quarantine:
+        merges = GitTrialMerges(quarantine)
+        yield lambda asked: reading_of(asked, GitPatches(Git(fork)), merges)
 
 
 def calibration(path: Path, state: Path | None) -> Calibration:
