@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -58,7 +58,7 @@ class Standing:
     def save(self, path: Path) -> None:
         """Write it whole or not at all."""
         fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(asdict(self)))
+        fresh.write_text(json.dumps(vars(self)))
         fresh.replace(path)
 
     @classmethod

@@ -3,12 +3,12 @@
 The conflicted files themselves are the request's `files`; earlier refusals its `refusals`.
 """
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headway.core.ports.git import Commit, shown_path
 from headway.sync.conflict import ConflictedFile, lines_of
+from headway.sync.linediff import unified
 from headway.sync.resolvers.ladder import Recorded
 
 MESSAGE = 4_000
@@ -65,8 +65,7 @@ def context_of(files: Sequence[ConflictedFile], intent: Intent) -> str:
 
 
 def _diff(title: str, before: str | None, after: str | None) -> str:
-    lines = list(difflib.unified_diff(lines_of(before or ""), lines_of(after or ""), "before", "after", n=2))
-    body = "".join(line if line.endswith("\n") else line + "\n" for line in lines[2:])
+    body = "".join(unified(lines_of(before or ""), lines_of(after or ""), around=2))
     return f"{title}:\n{_cut(body, DIFF)}" if body else ""
 
 

@@ -4,7 +4,7 @@ from headway.sync.conflict import ConflictedFile, Hunk, around
 from headway.sync.languages import language_of
 from headway.sync.resolvers.ladder import Answer, Surroundings
 from headway.sync.symbols import outline_of
-from headway.sync.textmerge import normal, similarity
+from headway.sync.textmerge import normal, similarity, words
 
 LONGEST = 2
 """Lines of an older state that may simply be moved on: a version, a hash, a flag. Longer ones hide a missing change."""
@@ -16,8 +16,11 @@ def older_upstream_state(hunk: Hunk, file: ConflictedFile, look: Surroundings) -
     if not hunk.ours or not hunk.base or not len(hunk.ours) == len(hunk.base) == len(hunk.theirs) <= LONGEST:
         return None
     before, after = around(file, hunk, 2)
-    here = normal((*before, *hunk.ours, *after))
-    if not any(here in normal([state]) for state in look.upstream_states(file.path)):
+    shown = (*before, *hunk.ours, *after)
+    here, names = normal(shown), words(shown)
+    # a formatter joins no words: a state without one of them need not be looked at in full
+    states = (state for state in look.upstream_states(file.path) if all(name in state for name in names))
+    if not any(here in normal([state]) for state in states):
         return None
     return Answer(hunk.theirs, "older_upstream_state", "the fork stands at an older upstream state of these lines")
 
