@@ -24,7 +24,7 @@ def test_a_task_has_held_out_cases_and_regimes_and_protects_what_it_times(name: 
     assert len({case.regime for case in task.cases}) >= 3
     assert all(case.protected for case in task.timed_cases) and len(task.timed_cases) >= 3
     assert all(task.floor.seconds(case.sizes) > 0 for case in task.timed_cases)
-    assert task.hopeless == 0.99 and space_size(task.knobs) > 30
+    assert 0.99 <= task.hopeless <= 1.005 and space_size(task.knobs) > 30
 
 
 @pytest.mark.parametrize("name", NAMES)

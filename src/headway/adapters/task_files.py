@@ -95,7 +95,7 @@ class _Target(Table):
 
 
 class _Screening(Table):
-    hopeless: float = Field(default=0.8, gt=0, le=1)
+    hopeless: float = Field(default=0.8, gt=0, le=1.1)
 
 
 class TaskFile(Table):
