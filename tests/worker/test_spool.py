@@ -210,10 +210,12 @@ def entry(x):
 def test_a_late_job_is_the_candidates_fault_only_if_its_own_calls_took_the_time(
     source: str, outcome: str, spool: Path, task: Path
 ) -> None:
+    if outcome == "could_not_run":  # the judge's own part takes the time, as on a machine that is too busy
+        reference = task / "reference.py"
+        slow = "def oracle(inputs):\n    __import__('time').sleep(1)\n"
+        reference.write_text(reference.read_text().replace("def oracle(inputs):\n", slow))
     mine = SpoolWorker(spool)
-    one = job(task, "late", source)
-    seconds = 0.2 if outcome == "refused" else 0.001  # the second is over before the first case, whoever asks
-    mine.submit(replace(one, seconds=seconds))
+    mine.submit(replace(job(task, "late", source), seconds=0.2 if outcome == "refused" else 1.0))
     ended(start(spool))
     result = mine.collect("late", 0)
     assert result is not None and result.refusal is not None
