@@ -14,7 +14,7 @@ demo: $(BASE)
 	@$(BIN)/headway demo $(ARGS)
 
 test: $(DEV)
-	@$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(DEV)
 	@$(BIN)/ruff check .

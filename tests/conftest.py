@@ -12,6 +12,26 @@ MISSING_TOOL = re.compile(
 )
 """A skip with such a reason means that the machine lacks something `.ci/run` should have installed."""
 
+LONG_FIRST = (
+    "tests/kill/test_kill.py",
+    "tests/demo",
+    "tests/worker/test_drawn.py",
+    "tests/tune/test_selftest.py",
+    "tests/tasks",
+    "tests/docs",
+)
+"""Files (or folders) that take longest: `make test` shares files between processes, and one begun last is waited for."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Longest files first; all others keep their order."""
+
+    def rank(item: pytest.Item) -> int:
+        place = item.nodeid
+        return next((at for at, name in enumerate(LONG_FIRST) if place.startswith(name)), len(LONG_FIRST))
+
+    items.sort(key=rank)
+
 
 @pytest.fixture(autouse=True)
 def _quiet_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:

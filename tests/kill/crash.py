@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 TIMEOUT_SECONDS = 100
-REACH = (3, 30)
+REACH = (3, 16)
 """How many failpoints a process of a chain passes before it dies. Recovery alone passes up to seven."""
 
 Place = tuple[str, int]
