@@ -20,7 +20,7 @@ LONG_FIRST = (
     "tests/tasks",
     "tests/docs",
 )
-"""Files (or folders) that take longest: `make test` shares files between processes, and one begun last is waited for."""
+"""What takes longest: `make test` shares files between processes, and one begun last is waited for."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

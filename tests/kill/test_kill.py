@@ -69,9 +69,7 @@ def run_all(
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
-def test_a_kill_anywhere_changes_nothing(
-    scenario: Scenario, quick: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_kill_anywhere_changes_nothing(scenario: Scenario, quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = Crashes(scenario, quick / "whole")
     count = len(whole.points)
     killed, unequal = run_all(scenario, quick, range(CHAINS), ())
