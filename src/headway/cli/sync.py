@@ -20,6 +20,7 @@ from headway.sync.streams import table_lines
 from headway.wiring import plan as plan_wiring
 from headway.wiring import sync as wiring
 from headway.wiring import sync_people as people
+from headway.wiring import sync_report as report_wiring
 from headway.wiring import watch as watch_wiring
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -215,12 +216,15 @@ def retry(
 @app.command()
 def report(
     out: Annotated[Path | None, typer.Option("--out", help="A folder for one Markdown file each.")] = None,
+    prose: Annotated[
+        bool, typer.Option("--prose", help="Let the agent of `[agent]` say in words what is new.")
+    ] = False,
     fork: ForkOption = HERE,
     state: StateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Markdown for each bundle and each deferral: what landed together, who was thrown out, what waits and why."""
-    pages = people.report(fork, state, out)
+    pages = report_wiring.report(fork, state, out, prose=prose, tell=_progress)
     if as_json:
         found = [{"name": page.name, "markdown": page.markdown} for page in pages]
         typer.echo(json.dumps({"schema": REPORT_SCHEMA, "documents": found}))

@@ -6,7 +6,7 @@ Like all of the sync room's events they are in `fork/<id>`; those about one chan
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from headway.core.names import BlobId, Sha
+from headway.core.names import BlobId, Digest, Sha
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,25 @@ class MovedOn:
     frontier: str
 
 
+@dataclass(frozen=True, slots=True)
+class ProseAsked:
+    """An agent was asked for prose on a report's page; `facts` is the digest of all that it was shown.
+
+    `accepted`: `prose` is the text. `refused`: a rail said no to it, with `reason`. `nothing`: it had none; `reason`
+    says why, and `prose` holds what it said instead.
+    """
+
+    TYPE: ClassVar[str] = "sync.prose.v1"
+    document: str
+    facts: Digest
+    by: str
+    outcome: Literal["accepted", "refused", "nothing"]
+    reason: str
+    prose: BlobId
+    tokens: int
+    money: float
+
+
 LoopEvent = (
     BundleClosed
     | Probed
@@ -161,4 +180,5 @@ LoopEvent = (
     | RequestSeen
     | StoodStill
     | MovedOn
+    | ProseAsked
 )

@@ -66,6 +66,8 @@ class Reason(StrEnum):
     """The forge or its git remote said no: an expired token, a protected branch, a ref that somebody else moved."""
     FORGE_UNREACHABLE = "forge_unreachable"
     """The forge or its git remote did not answer: nothing was decided."""
+    PROSE_UNFOUNDED = "prose_unfounded"
+    """An agent's prose for a report says what the facts of its page do not, or would break the page."""
 
     # --- sync: the rails, which look at every proposal (a resolver's, an agent's, a person's, and git's own clean pick)
     OUTSIDE_CONFLICT = "outside_conflict"

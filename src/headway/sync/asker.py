@@ -30,4 +30,9 @@ class Asker:
     @property
     def who(self) -> str:
         """The model, or the program."""
-        return self.config.model if self.config.use == "model" else self.config.command.split(" ")[0]
+        return who_of(self.config)
+
+
+def who_of(config: AgentConfig) -> str:
+    """The model, or the program."""
+    return config.model if config.use == "model" else config.command.split(" ")[0]

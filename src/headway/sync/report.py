@@ -1,4 +1,4 @@
-"""`report`: Markdown for each bundle and each deferral: facts of the ledger and its evidence, and no prose."""
+"""`report`: Markdown for each bundle and each deferral: facts of the ledger and its evidence (prose: `prose.py`)."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +27,8 @@ class Document:
 
     name: str
     markdown: str
+    changes: tuple[Sha, ...] = ()
+    """Those that it is about."""
 
 
 @dataclass
@@ -45,12 +47,15 @@ def documents(
 ) -> tuple[Document, ...]:
     """`records` are (time stamp, event) of the ledger, oldest first; bundles in order, then deferrals in upstream's."""
     bundles, undone = _bundles(records)
-    pages = [Document(f"bundle-{one.closed.bundle}", _bundle_page(one, commits, undone)) for one in bundles]
+    pages = [
+        Document(f"bundle-{one.closed.bundle}", _bundle_page(one, commits, undone), one.closed.changes)
+        for one in bundles
+    ]
     for change in ledger.changes:
         found = ledger.dispositions.get(change)
         if found is not None and found.kind == "deferred" and change in commits:
             page = _deferral_page(found, commits[change], ledger.waits.get(change, ()), _evidence(found, blobs))
-            pages.append(Document(f"deferral-{change[:12]}", page))
+            pages.append(Document(f"deferral-{change[:12]}", page, (change,)))
     return tuple(pages)
 
 

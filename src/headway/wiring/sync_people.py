@@ -3,9 +3,7 @@
 import getpass
 from pathlib import Path
 
-from headway.adapters.durable_files import files_explained, write_text_durably
 from headway.adapters.locks import LockHeld
-from headway.core.events import decode
 from headway.core.events_core import PersonDecided
 from headway.core.inbox import leave
 from headway.core.journey import Facts
@@ -15,7 +13,6 @@ from headway.sync.commit_journey import say, take_changes, undo
 from headway.sync.decisions import check_decision, events_of
 from headway.sync.haste import hastened, needs_of
 from headway.sync.reading import Reading
-from headway.sync.report import Document, documents
 from headway.sync.status import Status
 from headway.sync.steps import Orders, Steps
 from headway.sync.undo_steps import Wish
@@ -24,7 +21,6 @@ from headway.wiring.sync import (
     World,
     change_named,
     open_session,
-    opened_at,
     real_world,
     refuse_unfit,
     refuse_unopened,
@@ -109,22 +105,6 @@ def undo_landing(
         undo(room_to_land(session, world), Wish(landing, user(), reason, later))
         then = "deferred" if later else "pending again; `headway sync decide SHA later` keeps the next run from it"
         return [f"{landed.commit[:12]}: taken back; {', '.join(changes)}: {then}"], status_now(session, world)
-
-
-def report(path: Path, state: Path | None, out: Path | None) -> tuple[Document, ...]:
-    """`headway sync report`: every bundle and every deferral; with `out` also written there, a file each."""
-    with open_session(path, state, real_world(), write=False) as session:
-        room, log = session.room, session.state.log
-        ledger, base = room.ledger(), opened_at(room.ledger())
-        commits = {c.sha: c for c in room.history.commits([str(ledger.head), f"^{base}"], first_parent=True)}
-        records = [(record.ts, decode(record.type, record.payload)) for record in log.read(room.home)]
-        pages = documents(records, ledger, commits, session.state.blobs)
-    if out is not None:
-        with files_explained(out):
-            out.mkdir(parents=True, exist_ok=True)
-            for page in pages:
-                write_text_durably(out / f"{page.name}.md", [page.markdown])
-    return pages
 
 
 def _left(path: Path, state: Path | None, decisions: list[PersonDecided]) -> list[str]:
