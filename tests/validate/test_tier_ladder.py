@@ -28,6 +28,21 @@ def test_a_green_change_passes_and_its_base_is_run_only_for_the_names_of_its_tes
     assert isinstance(judged, L1Judged) and (judged.verdict, judged.reason) == ("passed", "")
 
 
+def test_a_death_is_the_changes_fault_only_if_it_dies_again(tmp_path: Path) -> None:
+    """Out of memory, or somebody's `pkill`: an innocent change was deferred for it. It may hit what the shell runs."""
+    fork = new_fork(tmp_path)
+    once = f"test -e kept/once || {{ mkdir kept; touch kept/once; kill -9 $$; }}; {TEST}"
+    l1 = L1Config(test=StepConfig(once, timeout_seconds=60), junit=L1.junit, cache=("kept",))
+    answer = fork.check(fork.change("innocent", {"engine/__init__.py": ENGINE + "X = 1\n"}), l1=l1)
+    ran = [event.trouble for event in answer.events if isinstance(event, SuiteRan)]
+    assert answer.verdict == Passed() and ran == ["died", "", ""], "the change, its base, the change again"
+    kills = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    answer = fork.check(fork.change("guilty", {"engine/__init__.py": kills}))
+    ran = [event.trouble for event in answer.events if isinstance(event, SuiteRan)]
+    assert isinstance(answer.verdict, Refused) and answer.verdict.reason is Reason.REPORT_DAMAGED
+    assert ran == ["report_damaged", "", "report_damaged"] and "exit 137" in answer.verdict.message
+
+
 def test_what_fails_on_the_change_and_not_on_its_base_refuses_it(tmp_path: Path) -> None:
     fork = new_fork(tmp_path)
     change = fork.change("break", {"engine/__init__.py": ENGINE.replace("a * 2", "a * 3")})

@@ -79,6 +79,10 @@ class SuiteRuns:
         self._here[commit] = result
         return result
 
+    def once_more(self, commit: Sha) -> SuiteResult:
+        """A second run, which is then the result; both are recorded."""
+        return self._take(commit, self._run(commit), recalled=False)
+
     def still_standing(self, commit: Sha, tests: tuple[TestId, ...]) -> frozenset[TestId]:
         """Those of `tests` whose source is in the tree of `commit`."""
         if not tests:

@@ -28,6 +28,7 @@ from headway.validate.suite_run import Ports
 from headway.validate.suite_runs import SuiteRuns
 
 L1_SCHEMA = "headway.l1/1"
+SHELL_SAW_SIGKILL = 128 + 9
 SILENT_SHOWN = 1000
 """Identities that the evidence names; a whole stress suite may be deselected on purpose."""
 
@@ -76,6 +77,8 @@ def check_change(l1: L1Config, asked: ChangeToCheck, ports: Ports, known: KnownR
     change = suite.result_of(asked.change, fresh=asked.fresh)
     names_tests = bool(l1.harness or l1.junit)  # then what ran is compared too, not only what failed
     base = suite.result_of(asked.base) if asked.base and (names_tests or not change.green) else None
+    if _was_cut_short(change) and base is not None and not base.trouble:
+        change = suite.once_more(asked.change)  # once it may be the machine's doing; twice it is the change's
     attribution = attribute(change, base)
     if change.harness == "junit":
         attribution = left_out(attribution, suite.still_standing(asked.change, attribution.vanished))
@@ -92,6 +95,12 @@ def check_change(l1: L1Config, asked: ChangeToCheck, ports: Ports, known: KnownR
     if verdict.kind == "passed":  # else somebody answers for it in vain
         suite.note_waivers(asked.change, attribution.waived)
     return _answer(asked, verdict, change, base, attribution, suite)
+
+
+def _was_cut_short(result: SuiteResult) -> bool:
+    """Whether a suite was killed, itself or something below its shell, or left a report that is not whole."""
+    killed = bool(result.steps) and result.steps[-1].exit == SHELL_SAW_SIGKILL
+    return killed or result.trouble in ("died", "report_damaged")
 
 
 def _answer(
