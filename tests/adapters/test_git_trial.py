@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.adapters.git_command import Git
 from headway.adapters.git_trial import GitTrialMerges, Quarantine
 from headway.adapters.processes import run
 from headway.core.names import Sha
@@ -158,3 +159,31 @@ def test_files_can_be_put_into_a_tree(pair: Pair, trial: GitTrialMerges) -> None
     assert trial.blob(f"{tree}:Readme") == b"read\n"
     with pytest.raises(Exception, match="is not in"):
         trial.blob(f"{tree}:b.txt")
+
+
+def test_a_tree_with_replaced_files_is_the_one_that_git_writes_through_an_index(
+    pair: Pair, trial: GitTrialMerges
+) -> None:
+    fork = pair.fork
+    fork.commit("shapes", {"a/b/only.txt": "1\n", "a-b": "2\n", "a/z": "3\n", "run.sh": "#!/bin/sh\n", "fold": "f\n"})
+    fork.git("update-index", "--chmod=+x", "run.sh")
+    fork.git("commit", "-qm", "mode")
+    files: dict[str, bytes | None] = {
+        "a/b/only.txt": None, "a.b": b"sorts before a/\n", "run.sh": b"kept executable\n",
+        "new/deep/er.txt": b"x", "a0": b"after\n", "fold": None, "fold/in.txt": b"a folder now\n",
+    }  # fmt: skip
+    made = trial.write_tree(fork.head(), files)
+    env = {"GIT_INDEX_FILE": str(fork.path / "by-hand.index")}
+    git = Git(fork.path, env=env)
+    git.run("read-tree", "HEAD")
+    for path, content in files.items():
+        if content is None:
+            git.run("update-index", "--force-remove", path)
+    for path, content in files.items():
+        if content is not None:
+            oid = git.text("hash-object", "-w", "--stdin", stdin=content)
+            mode = "100755" if path == "run.sh" else "100644"
+            git.run("update-index", "--add", "--cacheinfo", f"{mode},{oid},{path}")
+    assert made == git.text("write-tree")
+    everything = {path: None for path in git.text("ls-tree", "-r", "--name-only", "HEAD").split("\n")}
+    assert trial.write_tree(fork.head(), everything) == git.text("hash-object", "-t", "tree", "/dev/null")

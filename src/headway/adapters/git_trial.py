@@ -21,6 +21,7 @@ from types import TracebackType
 from headway.adapters.git_command import Git
 from headway.adapters.git_merge_process import MergeProcess
 from headway.adapters.git_objects import ObjectMissing, ObjectReader, write_loose
+from headway.adapters.git_tree_writing import TreeWriter
 from headway.adapters.processes import Ran
 from headway.core.names import Sha, TreeId
 from headway.core.ports.git import MARKER_SIZE, Clean, Conflict, Conflicted, Empty, Entry, Stage, Trial, Unknown
@@ -171,19 +172,8 @@ class GitTrialMerges:
         return self._quarantine.reader.read(oid)[2]
 
     def write_tree(self, tree: str, files: Mapping[str, bytes | None]) -> TreeId:
-        index = {"GIT_INDEX_FILE": str(self._quarantine.directory / "write-tree.index")}
-        git = self._quarantine.git
-        git.run("read-tree", tree, env=index)
-        modes = _modes(git.run("ls-files", "-z", "--stage", env=index))
-        lines = []
-        for path, content in files.items():
-            if content is None:
-                lines.append(b"0 " + b"0" * 40 + b"\t" + os.fsencode(path))
-                continue
-            oid = git.text("hash-object", "-w", "--stdin", stdin=content)
-            lines.append(f"{modes.get(path, '100644')} {oid}\t".encode() + os.fsencode(path))
-        git.run("update-index", "-z", "--index-info", stdin=b"".join(line + b"\0" for line in lines), env=index)
-        return TreeId(git.run("write-tree", env=index).text)
+        quarantine = self._quarantine
+        return TreeWriter(quarantine.reader, quarantine.objects, quarantine.algorithm).replaced(tree, files)
 
     def _one_way(self, change: Sha, onto: str, *, back: bool) -> Trial:
         reader = self._quarantine.reader
@@ -261,12 +251,3 @@ def _conflicts(fields: list[str]) -> tuple[Conflict, ...]:
             found.append(Conflict(kind, paths, text.rstrip("\n")))
         at += 3 + count
     return tuple(found)
-
-
-def _modes(listing: Ran) -> dict[str, str]:
-    modes = {}
-    for line in listing.stdout.split(b"\0"):
-        if line:
-            facts, _, path = line.partition(b"\t")
-            modes[os.fsdecode(path)] = facts.split(b" ")[0].decode()
-    return modes
