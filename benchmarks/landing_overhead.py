@@ -22,7 +22,7 @@ from headway.adapters.processes import run
 from headway.core.events import decode
 from headway.core.events_validate import SuiteRan
 from headway.sync.opening import Answers
-from headway.wiring import open_state
+from headway.wiring import open_state, sync_init
 from headway.wiring import sync as wiring
 
 SCHEMA = "headway.bench.landing_overhead/1"
@@ -41,7 +41,7 @@ def _measured(changes: int, bundle: int) -> Row:
         upstream, fork = Path(folder, "upstream"), Path(folder, "fork")
         _make(upstream, fork, changes)
         answers = Answers(str(upstream), "main", "bench", "main", test=f"{sys.executable} -S check.py")
-        wiring.init(fork, answers, None)
+        sync_init.init(fork, answers, None)
         with (fork / "headway.toml").open("a") as file:
             file.write(f"\n[plan]\nbundle = {bundle}\n")
         world = wiring.World(os.environ, SystemClock())

@@ -16,7 +16,7 @@ from headway.core.events_loop import LandingUndone
 from headway.core.events_sync import RunEnded
 from headway.core.ports.executor import Command
 from headway.sync.opening import Answers
-from headway.wiring import sync
+from headway.wiring import sync, sync_init
 from headway.wiring.sync_people import undo_landing
 from tests.kill.crash import Scenario
 from tests.kill.records import progress, records
@@ -44,7 +44,7 @@ def prepare(place: Path, names: tuple[str, ...] = ALL) -> None:
     for name in names:
         pair.upstream.commit(name, {f"{name}.txt": f"{name}\n"})
     answers = Answers(str(place / "upstream"), "main", "small", "main", test="sh t", junit=("junit.xml",))
-    sync.init(place / "fork", answers, place / "state", world())
+    sync_init.init(place / "fork", answers, place / "state", world())
     fork_of(place).git("checkout", "--quiet", "--detach")
 
 

@@ -14,7 +14,7 @@ from headway.core.ports.executor import Command
 from headway.demo.recipe import UPSTREAM
 from headway.demo.repositories import build_pair
 from headway.sync.opening import Answers
-from headway.wiring import sync
+from headway.wiring import sync, sync_init
 from tests.kill.crash import Scenario
 from tests.kill.records import progress, records
 
@@ -59,7 +59,7 @@ def run(place: Path) -> None:
         answers = Answers(
             str(place / "upstream"), "main", "demo", "main", test="python3 tests/run.py", junit=("junit.xml",)
         )
-        sync.init(fork, answers, state, world(place))
+        sync_init.init(fork, answers, state, world(place))
         config.write_text(config.read_text() + POLICY)
     sync.run(fork, state, limit=0, world=world(place))
 

@@ -142,6 +142,8 @@ def test_direct_landings_move_trunk_and_nothing_is_read_twice(tmp_path: Path) ->
     assert done["landing"] == {"mode": "direct", "branch": "main", "at": pair.fork.head("main")}
     assert pair.fork.git("log", "--format=%s", f"{own}..main") == "two\none"
     assert headway.answer(one) == headway.answer(two) == "picked(landed)"
+    dates = pair.upstream.git("log", "--format=%an %ae %at", "-2", "main")
+    assert pair.fork.git("log", "--format=%an %ae %at", f"{own}..main") == dates, "authors and dates are upstream's"
     types = [line for line in headway.ok("log", "show").out.splitlines() if "sync.scanned" in line]
     assert len(types) == 1, "headway's own landings on trunk are no news"
     pair.fork.git("checkout", "--quiet", "main")

@@ -117,6 +117,23 @@ def test_a_landing_that_later_ones_need_is_not_taken_back(tmp_path: Path) -> Non
     assert fork.head("headway/sync") == stands
 
 
+def test_a_dry_init_says_what_it_would_write_and_writes_nothing(tmp_path: Path) -> None:
+    headway = new_fork(tmp_path)
+    upstream, fork = headway.pair.upstream, headway.pair.fork
+    upstream.commit("one", {"one.txt": "1\n"})
+    upstream.commit("two", {"two.txt": "2\n"})
+    fork.commit("one", {"one.txt": "1\n"})
+    before = (fork.refs(), fork.objects(), sorted(path.name for path in (fork.path / ".git").iterdir()))
+    said = headway.ok("init", "--upstream", str(upstream.path), "--test", "make check", "--dry-run").out
+    assert "2 changes in range, taken before: 1 proven" in said and 'test = "make check"' in said.splitlines()
+    assert f"from {upstream.made['base'][:12]}" in said and not (fork.path / "headway.toml").exists()
+    assert (fork.refs(), fork.objects(), sorted(path.name for path in (fork.path / ".git").iterdir())) == before
+    headway.begin()
+    assert (
+        "headway.toml (uncommitted) would stay" in headway.ok("init", "--upstream", str(upstream.path), "--dry-run").out
+    )
+
+
 def test_dry_runs_change_nothing(tmp_path: Path) -> None:
     headway = backlog(tmp_path)
     one = headway.pair.upstream.made["one"]

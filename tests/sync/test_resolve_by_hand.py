@@ -49,6 +49,8 @@ def test_a_person_resolves_in_a_folder_and_the_next_run_lands_it(deferred: tuple
 
     (folder / "own.txt").write_text("ours\n")
     (folder / "gone.txt").unlink()
+    said = headway.ok("sync", "resolve", change, "--continue", "--dry-run")
+    assert "every rail passed; it would be taken" in said.out and headway.answer(change) == "deferred(conflict)"
     said = headway.ok("sync", "resolve", change, "--continue")
     assert "every rail passed; the next `headway sync run` takes it" in said.out and not folder.exists()
     assert headway.answer(change) == "pending"

@@ -101,17 +101,22 @@ def test_a_stop_in_mid_run_ends_after_the_step_and_the_next_run_goes_on(tmp_path
     up = headway.pair.upstream
     slow = up.read("check.py").replace("import sys\n", "import sys, time\ntime.sleep(1.5)\n", 1)
     up.commit("slow suite", {"check.py": slow})
-    up.commit("one", {"one.txt": "1\n"})
+    one = up.commit("one", {"one.txt": "1\n"})
     headway.begin()
     watch = Watching(headway, "30m")
     try:
         watch.until("L1 is running")
+        watch.process.send_signal(signal.SIGSTOP)  # it holds the writer lock, and cannot be done before the person is
+        left = headway.ok("sync", "decide", one, "wont_port", "--reason", "not for us")
+        watch.process.send_signal(signal.SIGCONT)
         began = time.monotonic()
     finally:
         code = watch.stop(signal.SIGINT)
     assert code == 130 and time.monotonic() - began < 50
+    assert left.out == f"{one[:12]}: left for the running loop\n"
     headway.ok("sync", "run")
-    assert headway.status()["dispositions"]["picked"] == 2 and headway.status()["closed"]
+    found = headway.status()
+    assert (found["dispositions"]["picked"], found["dispositions"]["wont_port"], found["closed"]) == (1, 1, True)
 
 
 def test_a_watch_takes_no_limit_and_a_duration_must_be_one(tmp_path: Path) -> None:

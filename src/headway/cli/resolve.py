@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from headway.core.errors import HeadwayError
 from headway.core.ports.git import shown_path
 from headway.wiring import resolve as wiring
 
@@ -17,12 +18,15 @@ def resolve(
     source: Annotated[
         Path | None, typer.Option("--from", help="Take the conflicted files, resolved, from this folder.")
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --continue or --from: only judge it.")] = False,
     fork: Annotated[Path, typer.Option("--fork", help="A checkout of the fork.")] = Path(),
     state: Annotated[Path | None, typer.Option("--state", help="State folder; else HEADWAY_STATE.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of lines.")] = False,
 ) -> None:
     """Open a conflict in a folder of its own, or take the answer: it passes the same rails as everybody's."""
     if not go_on and source is None:
+        if dry_run:
+            raise HeadwayError("--dry-run judges an answer, and none was given.", "Give --continue or --from as well.")
         opened = wiring.open_conflict(fork, state, change, folder)
         document = {"schema": "headway.resolve/1", "change": opened.change, "folder": str(opened.folder)}
         if as_json:
@@ -33,7 +37,7 @@ def resolve(
             typer.echo(f"  {shown_path(path)}")
         typer.echo(f"Resolve it there, then: headway sync resolve {opened.change[:12]} --continue")
         return
-    answer = wiring.take_answer(fork, state, change, folder, source)
+    answer = wiring.take_answer(fork, state, change, folder, source, dry_run=dry_run)
     if as_json:
         refusals = [{"reason": one.reason, "message": one.message, "next": one.next} for one in answer.refusals]
         said = {"schema": "headway.resolve/1", "change": answer.change, "refusals": refusals, "note": answer.note}

@@ -19,6 +19,7 @@ from headway.sync.status import Status
 from headway.sync.streams import table_lines
 from headway.wiring import plan as plan_wiring
 from headway.wiring import sync as wiring
+from headway.wiring import sync_init as init_wiring
 from headway.wiring import sync_people as people
 from headway.wiring import sync_report as report_wiring
 from headway.wiring import watch as watch_wiring
@@ -48,12 +49,13 @@ def init(
     build: Annotated[str, typer.Option(help="L1's build step.")] = "",
     test: Annotated[str, typer.Option(help="L1's test step; without it `run` lands nothing.")] = "",
     junit: Annotated[list[str] | None, typer.Option(help="Glob of JUnit XML files that the tests write.")] = None,
+    dry_run: DryRunOption = False,
     fork: ForkOption = HERE,
     state: StateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Begin to follow upstream: find the merge base, read what was taken before, write headway.toml."""
-    answers = wiring.default_answers(fork, upstream, branch)
+    answers = init_wiring.default_answers(fork, upstream, branch)
     answers = replace(
         answers,
         trunk=trunk or answers.trunk,
@@ -63,7 +65,10 @@ def init(
         test=test,
         junit=tuple(junit or ()),
     )
-    _print_status(wiring.init(fork, answers, state), as_json)
+    if dry_run:
+        _print_lines(init_wiring.preview(fork, answers), None, as_json=False)
+        return
+    _print_status(init_wiring.init(fork, answers, state), as_json)
 
 
 @app.command()

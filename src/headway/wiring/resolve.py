@@ -60,12 +60,15 @@ def open_conflict(path: Path, state: Path | None, name: str, folder: Path | None
         return Opened(question.change, place, question.trial.paths)
 
 
-def take_answer(path: Path, state: Path | None, name: str, folder: Path | None, source: Path | None) -> Answer:
+def take_answer(
+    path: Path, state: Path | None, name: str, folder: Path | None, source: Path | None, *, dry_run: bool = False
+) -> Answer:
     """Judge what is in the folder (or the conflicted files of `source`) and, past every rail, put it into the ledger.
 
-    While a run is going on it is left in the inbox. Raises HeadwayError for an answer to another conflict.
+    While a run is going on it is left in the inbox. `dry_run`: only judge it. Raises HeadwayError for an answer to
+    another conflict.
     """
-    with open_session(path, state, real_world(), write=False, append=True) as session:
+    with open_session(path, state, real_world(), write=False, append=not dry_run) as session:
         question = _question(session, name)
         place = folder.absolute() if folder is not None else _place(session, question.change)
         contents = _from(source, question) if source is not None else _continued(place, session, question)
@@ -74,6 +77,8 @@ def take_answer(path: Path, state: Path | None, name: str, folder: Path | None, 
         judged = answered(question.change, question.tip, question.trial, given, question.files, bench)
         if judged.tree is None:
             return Answer(question.change, judged.reasons, "")
+        if dry_run:
+            return Answer(question.change, (), "it would be taken")
         blob = keep(given, session.state.blobs)
         if blob is None:
             raise HeadwayError("The answer holds what looks like a secret, and no log may keep it.", "Take it out.")

@@ -9,15 +9,13 @@ from pathlib import Path
 
 from headway.adapters.clocks import SystemClock
 from headway.adapters.clones import GitClones
-from headway.adapters.config_file import parse_config
-from headway.adapters.config_source import ConfigFile, ConfigFound, find_config, need_config
-from headway.adapters.git_command import Git, without_user_info
+from headway.adapters.config_source import ConfigFound, need_config
+from headway.adapters.git_command import Git
 from headway.adapters.git_history import GitHistory
 from headway.adapters.git_landing import GitLanding
 from headway.adapters.git_patches import GitPatches
-from headway.adapters.git_probe import PROBE_REF, default_branch, probe_upstream
 from headway.adapters.git_remote import GitRemote
-from headway.adapters.git_repository import ForkRepository, known_commit, open_fork, trunk_of
+from headway.adapters.git_repository import ForkRepository, known_commit, open_fork
 from headway.adapters.git_trees import GitTrees
 from headway.adapters.git_trial import GitTrialMerges, Quarantine
 from headway.adapters.local_executor import LocalExecutor
@@ -32,9 +30,8 @@ from headway.core.ports.clock import Clock
 from headway.core.ports.executor import Executor
 from headway.sync.accounting import Ledger, apply
 from headway.sync.commit_journey import say, take_changes
-from headway.sync.history import common_base
 from headway.sync.liveness import note_liveness
-from headway.sync.opening import Answers, Opening, config_text, fork_id_of, is_open
+from headway.sync.opening import is_open
 from headway.sync.progress import TellingLog
 from headway.sync.room import L1, Room
 from headway.sync.show import Shown, shown
@@ -71,31 +68,6 @@ class Session:
     state: State
     room: Room
     quarantine: Quarantine
-
-
-def init(path: Path, answers: Answers, state: Path | None, world: World | None = None) -> Status:
-    """Begin a fork's ledger. Everything that can be refused is refused before anything is written."""
-    world = world or real_world()
-    fork = open_fork(path)
-    _refuse_dirty(fork)
-    found = find_config(fork)
-    text = None
-    if found is None:
-        text = config_text(answers).encode()
-        found = ConfigFound(parse_config(text, "headway.toml (new)"), ())
-    config = found.config
-    _refuse_other_upstream(config, answers)
-    with Quarantine(fork.top) as probe:
-        head = probe_upstream(fork.git, probe, config.upstream.url, config.upstream.branch)
-        trunk = known_commit(fork, f"refs/heads/{config.fork.trunk}")
-        common_base(GitHistory(probe.git), trunk, head)
-        with _session(fork, found, state, world, write=True, source=(str(probe.directory), PROBE_REF)) as session:
-            file = ConfigFile(fork.top, session.state.failpoints)
-            opening = Opening(session.room, file, text, without_user_info(config.upstream.url))
-            if not is_open(session.room) or text is not None:
-                opening.open()
-    with open_session(path, state, world, write=False) as session:
-        return status_now(session, world)
 
 
 def run(
@@ -140,7 +112,7 @@ def _after_a_run(session: Session, world: World, tell: Callable[[str], None]) ->
 
 def refuse_unfit(session: Session) -> None:
     """Raises HeadwayError where nothing may land: a dirty fork, an unready config, a branch that cannot be moved."""
-    _refuse_dirty(session.fork)
+    refuse_dirty(session.fork)
     _refuse_unready(session)
 
 
@@ -205,12 +177,12 @@ def open_session(
 ) -> Iterator[Session]:
     """The fork at `path` with its room. `write` takes the writer lock; `append` opens the log for inboxes only."""
     fork = open_fork(path)
-    with _session(fork, need_config(fork), state, world, write=write, append=append) as session:
+    with session_of(fork, need_config(fork), state, world, write=write, append=append) as session:
         yield session
 
 
 @contextmanager
-def _session(
+def session_of(
     fork: ForkRepository,
     found: ConfigFound,
     state_option: Path | None,
@@ -308,21 +280,12 @@ def status_now(session: Session, world: World, known: Ledger | None = None) -> S
     return status_of(ledger, session.found.config, session.found.notes, first, commits, at, now, records)
 
 
-def _refuse_dirty(fork: ForkRepository) -> None:
+def refuse_dirty(fork: ForkRepository) -> None:
     dirty = fork.dirty()
     if dirty:
         more = f" and {len(dirty) - 1} more" if len(dirty) > 1 else ""
         raise HeadwayError(
             f"The fork {fork.top} has uncommitted changes in {dirty[0]}{more}.", "Commit or stash them and run again."
-        )
-
-
-def _refuse_other_upstream(config: Config, answers: Answers) -> None:
-    if config.upstream.url != answers.upstream:
-        raise HeadwayError(
-            f"{config.source} already follows {without_user_info(config.upstream.url)}, "
-            f"not {without_user_info(answers.upstream)}.",
-            "Edit `[upstream]` there, or give the same --upstream.",
         )
 
 
@@ -392,12 +355,3 @@ def change_named(session: Session, name: str) -> Sha:
     if len(found) > 1:
         raise HeadwayError(f"{name!r} names {len(found)} changes.", "Give more digits.")
     return known_commit(session.fork, name)
-
-
-def default_answers(path: Path, upstream: str, branch: str) -> Answers:
-    """What `init` assumes: the folder's name, the branch that is checked out, an absolute path for a local upstream."""
-    fork = open_fork(path)
-    local = Path(upstream).expanduser()
-    address = str(local.resolve()) if local.exists() else upstream
-    branch = branch or default_branch(fork.git, address)
-    return Answers(address, branch, fork_id_of(fork.top.name), trunk_of(fork))
