@@ -15,7 +15,7 @@ from headway.tune.state import Campaign
 
 @dataclass(frozen=True)
 class Foresight:
-    """The screenings of the next `at_once` - 1 attempts, where the agent knows its next proposals."""
+    """The screenings of the attempts beside the newest one in its batch, where the agent knows its next proposals."""
 
     asking: Asking
     attempts: Attempts
@@ -24,7 +24,7 @@ class Foresight:
     def jobs(self, campaign: Campaign) -> tuple[WorkerJob, ...]:
         """Oldest first; none where one job at a time is asked for, or the budget ends before."""
         last = len(campaign.attempts) + int(campaign.current is not None)
-        most = self.at_once - 1
+        most = later_in_batch(last, self.at_once)
         if campaign.budget.attempts is not None:
             most = min(most, campaign.budget.attempts - last)
         if most <= 0 or campaign.needed.purpose != "campaign":
@@ -36,3 +36,12 @@ class Foresight:
             for n, proposal in enumerate(self.asking.foreseen(campaign, most), 1)
             if (source := proposal.files.get(file)) is not None and digest_of(source) not in known
         )
+
+
+def later_in_batch(attempt: int, at_once: int) -> int:
+    """How many attempts after this one (from 1) belong to its batch of `at_once`.
+
+    Whole batches: were one job sent for each that came back, a worker would find as few waiting as it did last time,
+    and a batch that was small once (after a promotion, say, or a second try) would stay small.
+    """
+    return -attempt % at_once

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .judge import Judge
 
 POLL_SECONDS = 0.01
+GATHER_SECONDS = 0.2
+"""Jobs that belong together are sent one after the other: a batch begins when so long none has come."""
 MARGIN_SECONDS = 1.0
 
 
@@ -126,11 +128,17 @@ def _drain(spool: Spool, judge: "Judge", wait: bool, at_once: int) -> None:
 def _take(spool: Spool, at_once: int) -> dict[str, Claim]:
     """The oldest job; if it is a GPU's, up to `at_once` of the waiting ones of its task with it."""
     taken: dict[str, Claim] = {}
-    first = ""
-    while len(taken) < at_once and (claim := spool.take(first)):
-        taken[claim.key] = claim
-        first = first or spool.kind_of(claim.key)
-        if not first.startswith("triton "):
+    first, until = "", 0.0
+    while len(taken) < at_once:
+        if (claim := spool.take(first)) is not None:
+            taken[claim.key] = claim
+            first = first or spool.kind_of(claim.key)
+            until = time.monotonic() + GATHER_SECONDS
+            if not first.startswith("triton "):
+                break
+        elif taken and time.monotonic() < until:
+            time.sleep(POLL_SECONDS)
+        else:
             break
     return taken
 
