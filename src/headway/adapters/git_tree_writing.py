@@ -1,4 +1,4 @@
-"""A tree with some files replaced, composed by hand: git's own way (an index, four processes) costs as much as a merge."""
+"""A tree with some files replaced, composed by hand: git's way (an index, four processes) costs as much as a merge."""
 
 import os
 from collections.abc import Mapping

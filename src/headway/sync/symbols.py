@@ -102,11 +102,11 @@ def uses_of(text: str, language: Language) -> Uses:
     """What one text mentions and calls; empty for a language nobody here can read."""
     if language in USES:
         captures = _captures(text, language, USES[language])
-        calls = Counter(_word(node) for node in captures.get("call", []))
+        calls = _counted(captures.get("call", []))
         for node in captures.get("qualified_call", []):
             if found := LAST_WORD.search(_word(node)):
                 calls[found.group(1)] += 1
-        return Uses(Counter(_word(node) for node in captures.get("word", [])), calls)
+        return Uses(_counted(captures.get("word", [])), calls)
     if language in LIGHT_DEFINITIONS:
         return Uses(Counter(LIGHT_WORD.findall(LIGHT_COMMENT.sub("", text))), Counter())
     return Uses(Counter(), Counter())
@@ -158,6 +158,12 @@ def _outline(text: str, language: str) -> Outline:
         if node.parent is not None:
             spans.append((node.parent.start_point[0], node.parent.end_point[0], signature))
     return Outline(definitions, names, _errors(_tree(text, language).root_node), tuple(spans))
+
+
+def _counted(nodes: list[tree_sitter.Node]) -> Counter[str]:
+    """How often each text stands there; a file has a hundred thousand words and few different ones."""
+    raw = Counter(node.text or b"" for node in nodes)
+    return Counter({text.decode("utf-8", "surrogateescape"): count for text, count in raw.items()})
 
 
 def _word(node: tree_sitter.Node) -> str:
