@@ -22,6 +22,8 @@ class GitHubServer:
     def __init__(self, forge: FolderForge) -> None:
         self.forge = forge
         self.faults: list[int] = []
+        self.lost: list[str] = []
+        """`METHOD path` of calls that have their effect and are answered with a 502."""
         self.calls: list[str] = []
         server = self
 
@@ -68,7 +70,11 @@ class GitHubServer:
         for pattern, verb, handler in ROUTES:
             found = re.fullmatch(pattern, url.path)
             if found and verb == method:
-                return handler(self, body, query, *found.groups())
+                answer = handler(self, body, query, *found.groups())
+                if f"{method} {url.path}" in self.lost:
+                    self.lost.remove(f"{method} {url.path}")
+                    return 502, {"message": "the answer was lost on its way"}
+                return answer
         return 404, {"message": "Not Found"}
 
     def pull(self, number: str) -> dict[str, Any]:
@@ -170,6 +176,11 @@ def edit_issue(server: GitHubServer, body: dict[str, Any], query: Any, number: s
     return 200, server.issue(number)
 
 
+def list_comments(server: GitHubServer, body: Any, query: Any, number: str) -> tuple[int, Any]:
+    rows = server.forge.rows()["issues"][number]["comments"]
+    return 200, [{"id": place, "body": text} for place, text in enumerate(rows)]
+
+
 def comment(server: GitHubServer, body: dict[str, Any], query: Any, number: str) -> tuple[int, Any]:
     file = server.forge.repo.parent / "forge.json"
     data = json.loads(file.read_text())
@@ -208,6 +219,7 @@ ROUTES = [
     (f"{R}/issues", "POST", create_issue),
     (rf"{R}/issues/(\d+)", "GET", get_issue),
     (rf"{R}/issues/(\d+)", "PATCH", edit_issue),
+    (rf"{R}/issues/(\d+)/comments", "GET", list_comments),
     (rf"{R}/issues/(\d+)/comments", "POST", comment),
     (rf"{R}/commits/([0-9a-f]+)", "GET", get_commit),
     (rf"{R}/commits/([0-9a-f]+)/check-runs", "GET", check_runs),

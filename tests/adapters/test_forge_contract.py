@@ -102,12 +102,24 @@ def test_github_is_asked_again_after_a_502_and_given_up_in_one_sentence(tmp_path
         forge = GitHubForge("o/r", TOKEN, server.url, patience=0)
         server.faults = [502, 502]
         assert forge.put_issue(TRACKING).number == 1
-        server.faults = [503] * 9
+        server.faults = [503] * 20
         with pytest.raises(ForgeUnreachable, match=r"^GitHub") as fault:
             forge.put_issue(TRACKING)
         assert "\n" not in str(fault.value) and TOKEN not in str(fault.value)
     with pytest.raises(ForgeUnreachable, match="could not be reached"):
         GitHubForge("o/r", TOKEN, server.url, patience=0).request(1)
+
+
+def test_an_effect_whose_answer_was_lost_is_found_and_not_made_twice(tmp_path: Path) -> None:
+    folder = FolderForge.create(tmp_path / "forge")
+    with GitHubServer(folder) as server:
+        forge = GitHubForge("o/r", TOKEN, server.url, patience=0)
+        server.lost = ["POST /repos/o/r/issues"]
+        number = forge.put_issue(TRACKING).number
+        assert number == 1 and len(folder.rows()["issues"]) == 1 and not server.lost
+        server.lost = [f"POST /repos/o/r/issues/{number}/comments", f"PATCH /repos/o/r/issues/{number}"]
+        assert forge.close_issue(number, "it passed").state == "closed"
+        assert folder.rows()["issues"]["1"]["comments"] == ["it passed"] and not server.lost
 
 
 def test_an_expired_token_names_the_fix(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from headway.cli.main import exit_code_of
+from tests.validate.plain_executor import no_sandbox  # noqa: F401
 from tests.validate.shell_forks import FILES, TOML, WRONG, ShellFork, new_shell_fork
 
+pytestmark = pytest.mark.usefixtures("no_sandbox")
 AGENT = """
 import pathlib, sys
 file = pathlib.Path("engine.sh")

@@ -12,8 +12,10 @@ import pytest
 
 from headway.adapters.clocks import SystemClock
 from headway.cli.main import exit_code_of
+from tests.validate.plain_executor import no_sandbox  # noqa: F401
 from tests.validate.shell_forks import TOML, ShellFork, new_shell_fork
 
+pytestmark = pytest.mark.usefixtures("no_sandbox")
 Capture = pytest.CaptureFixture[str]
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from headway.adapters.clocks import SystemClock
-from headway.adapters.local_executor import LocalExecutor
 from headway.cli.main import exit_code_of
+from tests.validate.plain_executor import PlainExecutor, no_sandbox  # noqa: F401
 from tests.validate.shell_forks import FILES, TOML, WRONG, ShellFork, new_shell_fork
 
+pytestmark = pytest.mark.usefixtures("no_sandbox")
 Capture = pytest.CaptureFixture[str]
 
 
@@ -105,14 +106,14 @@ def test_what_was_noise_is_recorded_and_nobody_is_told(fork: ShellFork, tmp_path
     headway(capsys, "run", "L2")
     runs = 0
 
-    def once(self, command, inner=LocalExecutor.run):
+    def once(self, command, inner=PlainExecutor.run):
         nonlocal runs
         runs += 1
         flag.touch() if runs == 1 else flag.unlink(missing_ok=True)
         return inner(self, command)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LocalExecutor, "run", once)
+        patch.setattr(PlainExecutor, "run", once)
         code, answer = headway(capsys, "run", "L2")
     assert code == 0 and [one["cause"] for one in answer["findings"]] == ["noise"] and fork.issues() == []
 
@@ -124,7 +125,7 @@ def test_an_interrupted_run_goes_on_and_files_one_issue(fork: ShellFork, capsys:
     calls = 0
     for stop in (1, 4, 9, 10**6):
 
-        def stopping(self, command, inner=LocalExecutor.run, stop=stop):
+        def stopping(self, command, inner=PlainExecutor.run, stop=stop):
             nonlocal calls
             calls += 1
             if calls == stop:
@@ -133,7 +134,7 @@ def test_an_interrupted_run_goes_on_and_files_one_issue(fork: ShellFork, capsys:
 
         calls = 0
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(LocalExecutor, "run", stopping)
+            patch.setattr(PlainExecutor, "run", stopping)
             code = exit_code_of(["validate", "run", "L2"])
         assert code == (130 if stop < 10**6 else 1)
     capsys.readouterr()

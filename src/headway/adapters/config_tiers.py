@@ -28,6 +28,10 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 
 
+def _pause(value: Any) -> float:
+    return 0.0 if value == "0s" else _seconds(value)
+
+
 def _seconds(value: Any) -> float:
     found = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is not None and float(found[1]) > 0:
@@ -117,6 +121,7 @@ class ForgeTable(Table):
     repository: Annotated[Line, Field(min_length=1)]
     api_url: Line = "https://api.github.com"
     token_variable: Line = "GITHUB_TOKEN"
+    pause: Annotated[float, BeforeValidator(_pause)] = 1.0
 
 
 class TiersTables(Table):
@@ -189,7 +194,9 @@ def _tier(table: TierTable) -> TierConfig:
 
 
 def _forge(table: ForgeTable | None) -> ForgeConfig | None:
-    return None if table is None else ForgeConfig(table.kind, table.repository, table.api_url, table.token_variable)
+    if table is None:
+        return None
+    return ForgeConfig(table.kind, table.repository, table.api_url, table.token_variable, table.pause)
 
 
 def _once(names: Sequence[str], what: str) -> None:

@@ -1,9 +1,10 @@
 """GitHub behind the forge port, through PyGithub. The token comes from the environment and is never logged."""
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from headway.core.errors import CouldNotRun
+from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.names import Sha
 from headway.core.ports.forge import (
     ForgeRefused,
@@ -29,6 +30,11 @@ FIXES = {
 }
 
 
+REPEATABLE = frozenset({"GET", "HEAD", "PATCH"})
+"""Methods that may be repeated blindly. A POST whose answer was lost may have had its effect: look again first."""
+LOOKS = 3
+
+
 class GitHubForge:
     """One repository on GitHub (or on a server that speaks its REST API at `api_url`)."""
 
@@ -40,11 +46,11 @@ class GitHubForge:
             import github
         except ImportError as missing:
             raise CouldNotRun("Pull requests on GitHub need PyGithub.", "pip install 'headway[github]'") from missing
-        self._name = name
+        self._name, self._patience = name, patience
         self._github = github.Github(
             auth=github.Auth.Token(token),
             base_url=api_url,
-            retry=github.GithubRetry(total=3, backoff_factor=0.5 * patience),
+            retry=github.GithubRetry(total=3, backoff_factor=0.5 * patience, allowed_methods=REPEATABLE),
             timeout=20,
             seconds_between_requests=0.25 * patience,
             seconds_between_writes=1.0 * patience,
@@ -68,7 +74,7 @@ class GitHubForge:
                 return pull
             return own[0] if own else self._repo.create_pull(wanted.base, wanted.head, title=wanted.title, body=body)
 
-        return self._request(self._asked(put, f"open a pull request for {wanted.head}"))
+        return self._request(self._asked(put, f"open a pull request for {wanted.head}", looks=LOOKS))
 
     def request(self, number: int) -> PullRequest:
         return self._request(self._asked(lambda: self._repo.get_pull(number), f"read pull request #{number}"))
@@ -84,17 +90,18 @@ class GitHubForge:
                 wanted.title, body, labels=list(wanted.labels), assignees=list(wanted.assignees)
             )
 
-        return _issue(self._asked(put, f"file the issue {wanted.title!r}"))
+        return _issue(self._asked(put, f"file the issue {wanted.title!r}", looks=LOOKS))
 
     def close_issue(self, number: int, comment: str) -> Issue:
         def close() -> Any:
             issue = self._repo.get_issue(number)
             if issue.state == "open":
-                issue.create_comment(comment)
+                if all(said.body != comment for said in issue.get_comments()):
+                    issue.create_comment(comment)
                 issue.edit(state="closed")
             return issue
 
-        return _issue(self._asked(close, f"close issue #{number}"))
+        return _issue(self._asked(close, f"close issue #{number}", looks=LOOKS))
 
     @property
     def _repo(self) -> "Repository":
@@ -121,22 +128,33 @@ class GitHubForge:
             return "failed"
         return "pending" if "pending" in words else "passed"
 
-    def _asked(self, ask: Callable[[], T], what: str) -> T:
+    def _asked(self, ask: Callable[[], T], what: str, *, looks: int = 1) -> T:
+        """`ask`, with GitHub's troubles in sentences. One that finds its own earlier effect may look several times:
+        after a server's fault or a lost answer it begins anew."""
         import github
         import requests
 
-        try:
-            return ask()
-        except github.RateLimitExceededException as limit:
-            raise ForgeUnreachable(f"GitHub's rate limit stopped the attempt to {what}.", "Try again later.") from limit
-        except github.GithubException as answer:
-            said = answer.data.get("message", "") if isinstance(answer.data, dict) else str(answer.data)
-            if answer.status >= 500 or answer.status == 429:
-                raise ForgeUnreachable(f"GitHub answered {answer.status} to the attempt to {what}.") from answer
-            fix = FIXES.get(answer.status, "")
-            raise ForgeRefused(f"GitHub refused to {what} ({answer.status}: {said}).", fix) from answer
-        except requests.exceptions.RequestException as broken:
-            raise ForgeUnreachable(f"GitHub could not be reached to {what}: {type(broken).__name__}.") from broken
+        while True:
+            looks -= 1
+            try:
+                return ask()
+            except (github.GithubException, requests.exceptions.RequestException) as trouble:
+                if not looks or getattr(trouble, "status", 500) < 500:
+                    raise _explained(trouble, what) from trouble
+                time.sleep(self._patience)
+
+
+def _explained(trouble: Exception, what: str) -> HeadwayError:
+    import github
+
+    if isinstance(trouble, github.RateLimitExceededException):
+        return ForgeUnreachable(f"GitHub's rate limit stopped the attempt to {what}.", "Try again later.")
+    if isinstance(trouble, github.GithubException):
+        said = trouble.data.get("message", "") if isinstance(trouble.data, dict) else str(trouble.data)
+        if trouble.status >= 500 or trouble.status == 429:
+            return ForgeUnreachable(f"GitHub answered {trouble.status} to the attempt to {what}.")
+        return ForgeRefused(f"GitHub refused to {what} ({trouble.status}: {said}).", FIXES.get(trouble.status, ""))
+    return ForgeUnreachable(f"GitHub could not be reached to {what}: {type(trouble).__name__}.")
 
 
 def _issue(issue: Any) -> Issue:

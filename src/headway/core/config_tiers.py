@@ -119,6 +119,8 @@ class ForgeConfig:
     repository: str
     api_url: str = "https://api.github.com"
     token_variable: str = "GITHUB_TOKEN"
+    pause_seconds: float = 1.0
+    """Between two calls that write; a quarter of it between any two. GitHub asks for a second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ from headway.sync.planning import Asked, Plan, Readers, Reading, plan_of, readin
 from headway.sync.reading import refreshed
 from headway.sync.streams import PlanRow
 from headway.sync.triage import Triage
-from headway.wiring.sync import Session, open_session, opened_at, real_world, tip_of
+from headway.wiring.sync import Session, open_session, opened_at, tip_of
+from headway.wiring.world import real_world
 
 NAME = "plan-cache.json"
 WORTH_A_PROCESS = 40

@@ -18,8 +18,9 @@ from headway.sync.decisions import check_decision
 from headway.sync.excerpts import with_markers
 from headway.sync.given import Given, answered, conflict_digest, keep, learnt, merged_contents
 from headway.sync.judgement import Bench, conflicted_files
-from headway.wiring.sync import Session, change_named, open_session, real_world, tip_of
+from headway.wiring.sync import Session, change_named, open_session, tip_of
 from headway.wiring.sync_people import decide_now, user
+from headway.wiring.world import real_world
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,11 @@
 """Builds the sync room on real git, and does what `headway init` and `headway sync` ask, one function a verb."""
 
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from headway.adapters.clocks import SystemClock
 from headway.adapters.clones import GitClones
 from headway.adapters.config_source import ConfigFound, need_config
 from headway.adapters.git_command import Git
@@ -26,8 +24,6 @@ from headway.core.config import Config
 from headway.core.errors import HeadwayError
 from headway.core.events import decode
 from headway.core.names import Sha
-from headway.core.ports.clock import Clock
-from headway.core.ports.executor import Executor
 from headway.sync.accounting import Ledger, apply
 from headway.sync.commit_journey import say, take_changes
 from headway.sync.liveness import note_liveness
@@ -43,20 +39,7 @@ from headway.validate.tier_ladder import ChangeToCheck, L1Answer, check_change
 from headway.wiring.conflict_agent import with_agent
 from headway.wiring.forge import forge_of
 from headway.wiring.state import State, open_state, prove
-
-
-@dataclass(frozen=True)
-class World:
-    """What a caller may put in place of the real thing: the kill test brings a fixed clock and a scripted executor."""
-
-    env: Mapping[str, str]
-    clock: Clock
-    executor: Executor | None = None
-
-
-def real_world() -> World:
-    """This process's environment and the system's clock."""
-    return World(os.environ, SystemClock())
+from headway.wiring.world import World, real_world
 
 
 @dataclass(frozen=True)
@@ -137,7 +120,7 @@ def _with_forge(session: Session, world: World) -> Room:
         return session.room
     hooks = config.landing.hooks == "run"
     remote = GitRemote(fork.git, config.landing.remote, hooks=hooks, failpoints=session.state.failpoints)
-    return replace(session.room, forge=forge_of(config, fork.top, world.env), remote=remote)
+    return replace(session.room, forge=forge_of(config, fork.top, world.env, session.state.failpoints), remote=remote)
 
 
 def status(path: Path, state: Path | None) -> Status:

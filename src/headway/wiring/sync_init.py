@@ -20,7 +20,8 @@ from headway.sync.adopt import scan
 from headway.sync.history import common_base, upstream_range
 from headway.sync.opening import Answers, Opening, config_text, fork_id_of, is_open
 from headway.sync.status import Status
-from headway.wiring.sync import World, open_session, real_world, refuse_dirty, session_of, status_now
+from headway.wiring.sync import open_session, refuse_dirty, session_of, status_now
+from headway.wiring.world import World, real_world
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,8 @@ from headway.sync.steps import Orders, Steps
 from headway.sync.undo_steps import Wish
 from headway.wiring.sync import (
     Session,
-    World,
     change_named,
     open_session,
-    real_world,
     refuse_unfit,
     refuse_unopened,
     room_to_land,
@@ -29,6 +27,7 @@ from headway.wiring.sync import (
     status_now,
     tip_of,
 )
+from headway.wiring.world import World, real_world
 
 
 def decide(

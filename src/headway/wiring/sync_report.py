@@ -22,7 +22,8 @@ from headway.sync.commit_journey import say
 from headway.sync.prose import FILE, Facts, founded, request_for, with_prose, written
 from headway.sync.report import Document, documents
 from headway.sync.room import Room
-from headway.wiring.sync import Session, open_session, opened_at, real_world
+from headway.wiring.sync import Session, open_session, opened_at
+from headway.wiring.world import real_world
 
 Tell = Callable[[str], None]
 

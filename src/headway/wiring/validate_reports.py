@@ -1,7 +1,6 @@
 """`validate ingest`, `quorum` and `waive`: what others report, whether harnesses agree, who answers for what."""
 
 import json
-import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -260,6 +259,6 @@ def grant_waiver(asked: Asked, tests: str, by: str, reason: str, until: str) -> 
         return Answer({"schema": "headway.waiver/1", **said}, room.notes)
 
 
-def environment_devices() -> frozenset[str]:
+def devices_of(environ: Mapping[str, str]) -> frozenset[str]:
     """Devices that this machine says it offers (`HEADWAY_DEVICES`, comma separated)."""
-    return frozenset(name.strip() for name in os.environ.get("HEADWAY_DEVICES", "").split(",") if name.strip())
+    return frozenset(name.strip() for name in environ.get("HEADWAY_DEVICES", "").split(",") if name.strip())

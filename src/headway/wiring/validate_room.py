@@ -1,16 +1,16 @@
 """The validate room, opened: a fork with its config, its log and blobs, and the ports its suites run through."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headway.adapters.clocks import SystemClock
 from headway.adapters.clones import GitClones
 from headway.adapters.config_file import parse_config
 from headway.adapters.config_source import ConfigFound, need_config
+from headway.adapters.counted import CountedExecutor
 from headway.adapters.git_repository import ForkRepository, known_commit, open_fork
 from headway.adapters.local_executor import LocalExecutor
 from headway.adapters.state_place import state_of_fork
@@ -23,6 +23,7 @@ from headway.core.ports.clock import Clock
 from headway.core.ports.log import Record, one
 from headway.validate.suite_run import Ports
 from headway.wiring.state import State, open_state
+from headway.wiring.world import World, real_world
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Asked:
     fresh: bool = False
     mutants: int = 0
     seed: int = 0
+    world: World = field(default_factory=real_world)
 
 
 @dataclass(frozen=True)
@@ -110,15 +112,15 @@ class Room:
 
 
 @contextmanager
-def opened(asked: Asked, *, read_only: bool = False, env: Mapping[str, str] | None = None) -> Iterator[Room]:
+def opened(asked: Asked, *, read_only: bool = False) -> Iterator[Room]:
     """The room, locked for writing unless `read_only`. Raises HeadwayError for what is not there."""
-    repository = open_fork(asked.fork)
+    repository, world = open_fork(asked.fork), asked.world
     found = _config(repository, asked.config)
-    root = state_of_fork(asked.fork, asked.state, os.environ if env is None else env)
-    clock = SystemClock()
-    with open_state(root, clock=clock, read_only=read_only) as state:
-        ports = Ports(LocalExecutor(), GitClones(root / "clones"), state.blobs, dict(os.environ))
-        room = Room(asked, repository, found.config, found.notes, state, ports, clock)
+    root = state_of_fork(asked.fork, asked.state, world.env)
+    with open_state(root, clock=world.clock, env=world.env, read_only=read_only) as state:
+        executor = CountedExecutor(world.executor or LocalExecutor(), state.failpoints)
+        ports = Ports(executor, GitClones(root / "clones"), state.blobs, dict(world.env))
+        room = Room(asked, repository, found.config, found.notes, state, ports, world.clock)
         if read_only:
             yield room
             return
@@ -128,7 +130,7 @@ def opened(asked: Asked, *, read_only: bool = False, env: Mapping[str, str] | No
 
 def state_is_there(asked: Asked) -> bool:
     """Whether anything was ever recorded; a log that is not there cannot be read, and may be begun."""
-    return (state_of_fork(asked.fork, asked.state, os.environ) / "log.sqlite3").exists()
+    return (state_of_fork(asked.fork, asked.state, asked.world.env) / "log.sqlite3").exists()
 
 
 def _config(repository: ForkRepository, named: Path | None) -> ConfigFound:

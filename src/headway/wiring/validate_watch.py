@@ -1,25 +1,20 @@
 """`validate watch`, `validate run` of a scheduled tier, and `validate show`: the clock, in the real world."""
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 
-from headway.adapters.folder_forge import FolderForge
 from headway.adapters.git_history import GitHistory
-from headway.adapters.github_forge import GitHubForge
 from headway.core.config_steps import L1Config, StepConfig
-from headway.core.config_tiers import ForgeConfig, SuiteConfig, TierConfig
+from headway.core.config_tiers import SuiteConfig, TierConfig
 from headway.core.errors import HeadwayError
 from headway.core.events import decode
 from headway.core.events_validate import CanariesFlown
 from headway.core.events_validate_tiers import HarnessCanaried, TierBegun
 from headway.core.journey import drive, fold
 from headway.core.names import Sha, StreamId
-from headway.core.ports.forge import Forge
 from headway.core.ports.log import Append, decoded
 from headway.core.ports.workspace import CloneRequest
 from headway.validate.canary import fly_canaries
@@ -37,8 +32,9 @@ from headway.validate.suite_run import run_suite
 from headway.validate.tier_ladder import known_from
 from headway.validate.trunk_steps import Bench, TrunkSteps
 from headway.validate.trunk_watch import TierRun, watch_journey
+from headway.wiring.forge import forge_if_any
 from headway.wiring.validate_culprit import Search
-from headway.wiring.validate_reports import environment_devices, reports_of
+from headway.wiring.validate_reports import devices_of, reports_of
 from headway.wiring.validate_room import Answer, Asked, Room, opened, state_is_there
 
 TIER_SCHEMA = "headway.tier/1"
@@ -198,8 +194,8 @@ def bench_of(room: Room, say: Say) -> Bench:
         key=key,
         blobs=room.state.blobs,
         clock=room.clock,
-        devices=environment_devices(),
-        forge=forge_of(room.config.tiers.forge, room.repository.top),
+        devices=devices_of(room.ports.environ),
+        forge=forge_if_any(room.config, room.repository.top, room.ports.environ, room.state.failpoints),
         proposed=proposed,
     )
 
@@ -213,24 +209,6 @@ def limited(steps: L1Config, seconds: float) -> L1Config:
     test = cut(steps.test)
     assert test is not None
     return replace(steps, setup=cut(steps.setup), build=cut(steps.build), test=test)
-
-
-def forge_of(config: ForgeConfig | None, top: Path) -> Forge | None:
-    """The forge that headway.toml names. Raises HeadwayError where its folder or token is not there."""
-    if config is None:
-        return None
-    if config.kind == "folder":
-        folder = top / config.repository
-        if not (folder / "forge.json").is_file():
-            raise HeadwayError(f"The forge folder {folder} does not exist.", "Mend `[forge] repository`.")
-        return FolderForge(folder)
-    token = os.environ.get(config.token_variable, "")
-    if not token:
-        raise HeadwayError(
-            f"{config.token_variable} is not set, so issues cannot be filed on {config.repository}.",
-            "Put a token with the right to write issues into it, or drop `[forge]`.",
-        )
-    return GitHubForge(config.repository, token, config.api_url)
 
 
 def _old_method(room: Room, suite: SuiteConfig, new: Sha, old: Sha) -> dict[str, bytes]:

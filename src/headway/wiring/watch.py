@@ -9,7 +9,8 @@ from headway.adapters.stop_signal import StopSignal
 from headway.core.errors import HeadwayError
 from headway.sync.commit_journey import WorldSilent
 from headway.sync.watching import Pace
-from headway.wiring.sync import open_session, real_world, run, status
+from headway.wiring.sync import open_session, run, status
+from headway.wiring.world import real_world
 
 
 def watch(path: Path, state: Path | None, interval: float, tell: Callable[[str], None]) -> int:
