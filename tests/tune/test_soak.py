@@ -14,7 +14,7 @@ def test_a_real_campaign_under_kills(tmp_path: Path) -> None:
     found, shown = summary(tmp_path), board(tmp_path / "campaign")
     assert found["kills"] == 5 and found["counted_twice"] == 0
     assert found["attempts"] >= 60 and shown["spent"]["attempts"] == len(shown["attempts"])
-    assert shown["end"] == {"state": "stopped", "limit": None} and found["verdicts"].get("promoted", 0) >= 1
+    assert shown["end"]["state"] == "stopped" and found["verdicts"].get("promoted", 0) >= 1
     assert (tmp_path / "report.html").stat().st_size > 10_000
     headway("tune", "replay", str(tmp_path / "campaign"))  # raises where a context is rendered differently
     headway("log", "verify", "--state", str(tmp_path / "campaign" / ".headway"))
