@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.sync.driver import ENGINE, new_fork, picture
 from tests.sync.test_agent_rung import agent
 
-STORIES: dict[int, tuple[str, tuple[str, ...]]] = {
+STORIES: dict[int | str, tuple[str, tuple[str, ...]]] = {
     1: (
         "every pick 'already present', green, nothing pushed",
         (
@@ -38,7 +38,11 @@ STORIES: dict[int, tuple[str, tuple[str, ...]]] = {
     ),
     6: (
         "a squashed landing destroys ancestry",
-        ("test_commit_journey:test_a_squashed_landing_keeps_the_cursor_and_picks_nothing_again",),
+        (
+            "test_commit_journey:test_a_squashed_landing_keeps_the_cursor_and_picks_nothing_again",
+            "test_landing_stories:test_twenty_landed_squashed_by_a_person_who_left_the_branch_standing",
+            "test_landing_modes:test_after_a_person_merged_it_the_next_landing_opens_the_next_request",
+        ),
     ),
     8: (
         "an agent commits conflict markers, in a generated file too",
@@ -46,7 +50,10 @@ STORIES: dict[int, tuple[str, tuple[str, ...]]] = {
     ),
     10: (
         "the source could not be read, the tool said 'nothing pending'",
-        ("test_bad_input:test_an_unreachable_upstream_is_a_partial_source_never_nothing_pending",),
+        (
+            "test_bad_input:test_an_unreachable_upstream_is_a_partial_source_never_nothing_pending",
+            "test_watch:test_a_watch_takes_what_comes_backs_off_and_stops_cleanly",
+        ),
     ),
     13: (
         "an agent games the tests, or trouble is taken for noise",
@@ -62,10 +69,40 @@ STORIES: dict[int, tuple[str, tuple[str, ...]]] = {
     ),
     20: (
         "killed between the effect and its record, seven requests for one target",
-        ("test_commit_journey:test_running_again_changes_nothing_and_new_changes_are_taken_later",),
+        (
+            "test_landing_stories:test_killed_after_the_effect_and_before_the_record_is_one_branch_and_one_request",
+            "test_landing_modes:test_one_request_is_opened_and_then_brought_up_to_date",
+            "test_commit_journey:test_running_again_changes_nothing_and_new_changes_are_taken_later",
+        ),
+    ),
+    "automerger": (
+        "a bot stuck in silence, on an empty commit or a rename by case only",
+        (
+            "test_shapes:test_an_empty_change_changes_nothing_and_says_so",
+            "test_shapes:test_mode_case_link_binary_crlf_submodule_and_strange_names_land_as_git_would_pick_them",
+            "test_liveness:test_a_frontier_that_stands_still_is_an_alarm_until_it_moves",
+        ),
+    ),
+    "copybara": (
+        "edits at the destination overwritten, changes that were there listed as pending",
+        (
+            "test_landing_modes:test_somebody_elses_commit_on_our_branch_is_not_overwritten",
+            "test_adopt:test_content_proves_without_a_word",
+        ),
+    ),
+    "autotick": (
+        "a request that a person closed counted as done",
+        ("test_landing_modes:test_a_request_that_a_person_closed_stops_the_run_until_people_say_what_now",),
+    ),
+    "hand-made reverts": (
+        "a pick that is backed out is never tried again, or waits for weeks",
+        (
+            "test_commit_journey:test_a_pick_that_is_backed_out_of_trunk_is_pending_again",
+            "test_people:test_a_landing_is_taken_back_by_commits_that_l1_has_seen",
+        ),
     ),
 }
-"""Story 20 is also each case of `tests/kill/test_kill.py`, which kills at every append and every effect."""
+"""Story 20 is also each case of tests/kill, which kills at every append and every effect."""
 
 
 def test_every_story_has_its_tests() -> None:
