@@ -1,5 +1,6 @@
 """Bundles under fire and chains, through the command line on real git with a real suite."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +164,51 @@ def test_the_information_bound_is_reported(tmp_path: Path) -> None:
     headway.begin()
     said = headway.ok("sync", "run").err
     assert "bundle of 4: " in said and f"the least possible is {least_runs(4)}" in said
+
+
+FLAKING = """import pathlib, sys
+pathlib.Path("kept").mkdir(exist_ok=True)
+runs = pathlib.Path("kept/runs")
+run = int(runs.read_text()) + 1 if runs.exists() else 1
+runs.write_text(str(run))
+sys.dont_write_bytecode = True
+sys.path.insert(0, ".")
+import engine
+ends = {"adds": engine.add(2, 2) == 4, "sometimes": run not in RED}
+cases = "".join(f'<testcase classname="t" name="{n}">{"" if ok else "<failure/>"}</testcase>' for n, ok in ends.items())
+pathlib.Path("junit.xml").write_text(f"<testsuite>{cases}</testsuite>")
+sys.exit(not all(ends.values()))
+"""
+JUNIT = f"""
+[l1]
+test = "{sys.executable} -S check.py"
+junit = ["junit.xml"]
+cache = ["kept"]
+reruns = 2
+"""
+
+
+def flaking(folder: Path, red: set[int]) -> Headway:
+    """A fork whose suite is red at certain runs, counted from the first, whatever it is run on."""
+    return new_fork(folder, {"check.py": FLAKING.replace("RED", repr(red))})
+
+
+def test_a_red_answer_that_the_reruns_do_not_repeat_is_asked_again_and_accuses_nobody(tmp_path: Path) -> None:
+    """A soak of 500 with a test that fails in 3 of 100 runs deferred two innocent changes."""
+    headway = flaking(tmp_path, {1})
+    for name in ("a", "b", "c"):
+        flag(headway, name)
+    headway.begin(l1=JUNIT)
+    said = headway.ok("sync", "run")
+    assert "L1 is asked once more" in said.err
+    assert [probe.verdict for probe in events(headway, Probed)] == ["unproven", "passed"]
+    assert events(headway, Ejected) == [] and headway.status()["dispositions"]["picked"] == 3
+
+
+def test_what_fails_in_every_rerun_is_believed_at_once(tmp_path: Path) -> None:
+    headway = flaking(tmp_path, set())
+    bad = headway.pair.upstream.commit("bad", {"engine.py": ENGINE.replace("a + b", "a - b")})
+    headway.begin(l1=JUNIT)
+    headway.ok("sync", "run")
+    assert [probe.verdict for probe in events(headway, Probed)] == ["refused"]
+    assert headway.answer(bad) == "deferred(tests_failed)"

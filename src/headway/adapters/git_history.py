@@ -27,6 +27,8 @@ class GitHistory:
         names = self._git.text(
             "rev-list", "--reverse", *order, "--stdin", stdin="".join(f"{r}\n" for r in revisions).encode()
         )
+        if not names:
+            return ()
         with ObjectReader(self._git) as reader:
             return tuple(parse_commit(sha, reader.read(sha)[2]) for sha in names.split())
 

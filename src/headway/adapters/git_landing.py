@@ -15,7 +15,7 @@ from pathlib import Path
 from headway.adapters.clocks import SystemClock
 from headway.adapters.failpoints import OFF, Failpoints
 from headway.adapters.git_command import Git
-from headway.adapters.git_objects import write_loose
+from headway.adapters.git_objects import ObjectMissing, write_loose
 from headway.adapters.git_probe import FETCH, PROBE_REF, fetch_aside, remote_head, unreachable
 from headway.adapters.git_trial import Quarantine
 from headway.adapters.processes import ProcessFailed
@@ -57,9 +57,10 @@ class GitLanding:
         return self._signed(draft, message) if self._signs else self._plain(draft, message)
 
     def read(self, ref: str) -> Sha | None:
-        lender = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self._quarantine.objects)}
-        ran = self._git.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", ok=None, env=lender)
-        return Sha(ran.text) if ran.code == 0 else None
+        try:
+            return Sha(self._quarantine.owners_reader.read(f"{ref}^{{commit}}")[0])
+        except ObjectMissing:
+            return None
 
     def land(self, ref: str, new: Sha, onto: Sha, old: Sha | None) -> None:
         self._failpoints.hit("git.objects.before")

@@ -77,6 +77,12 @@ class Quarantine:
         return ObjectReader(self.git)
 
     @cached_property
+    def owners_reader(self) -> ObjectReader:
+        """Reads the owner's refs as they stand now (git looks them up for each question), and objects of both."""
+        both = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self.objects)}
+        return ObjectReader(Git(self._owner.directory, env=both))
+
+    @cached_property
     def merges(self) -> MergeProcess:
         """Merges for it."""
         return MergeProcess(self.git, self.objects, self.algorithm)
@@ -100,8 +106,8 @@ class Quarantine:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _end_children(self) -> None:
-        if "reader" in vars(self):
-            self.reader.close()
+        for name in {"reader", "owners_reader"} & vars(self).keys():
+            getattr(self, name).close()
         if "merges" in vars(self):
             self.merges.close()
 

@@ -24,7 +24,8 @@ class BundleClosed:
 class Probed:
     """L1's answer for some members of a bundle, stacked on its base; `commits` are theirs, ready to land.
 
-    What ran is in `validation/<fork>`, appended together with this. `unstackable`: there was nothing to test.
+    What ran is in `validation/<fork>`, appended together with this. `unproven`: red, but what failed passed when the
+    reruns asked again, so it may be a flake that the base has too. `unstackable`: there was nothing to test.
     """
 
     TYPE: ClassVar[str] = "sync.probed.v1"
@@ -32,7 +33,7 @@ class Probed:
     changes: tuple[Sha, ...]
     commits: tuple[Sha, ...]
     onto: Sha
-    verdict: Literal["passed", "refused", "unstackable"]
+    verdict: Literal["passed", "refused", "unproven", "unstackable"]
     reason: str
     evidence: BlobId
 

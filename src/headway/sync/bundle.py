@@ -9,6 +9,9 @@ from headway.core.events_sync import Attempted
 from headway.core.names import Sha
 from headway.sync.group_testing import Answers, Ask, Found, Question, next_step
 
+TIMES_RED = 3
+"""So often must L1 be red without proof to be believed: a flake of 3 % is that often red in a row once in 30,000."""
+
 
 @dataclass(frozen=True)
 class Bundle:
@@ -41,21 +44,32 @@ class Bundle:
         return {self.question(probe.changes): _answer(probe) for probe in self.probes}
 
     def step(self) -> Ask | Found:
-        """What the search for a guilty member says now."""
-        return next_step(len(self.members), self.answers)
+        """What the search for a guilty member says now. Nothing is concluded from a red answer that is in doubt."""
+        return self._in_doubt() or next_step(len(self.members), self.answers)
 
     def question(self, changes: Iterable[Sha]) -> Question:
         """Members by number."""
         numbers = {change: number for number, change in enumerate(self.changes)}
         return tuple(numbers[change] for change in changes)
 
+    def times_asked(self, question: Question) -> int:
+        """How often L1 has answered this question."""
+        return sum(self.question(probe.changes) == question for probe in self.probes)
+
     def probe_of(self, question: Question) -> Probed:
-        """L1's answer to a question that was asked."""
-        return next(probe for probe in self.probes if self.question(probe.changes) == question)
+        """L1's last answer to a question that was asked."""
+        return next(probe for probe in reversed(self.probes) if self.question(probe.changes) == question)
 
     def stale_without(self, lands: int) -> tuple[Sha, ...]:
         """Answers given on top of members that do not land, if only the first `lands` do."""
         return tuple(change for change, members in self.answered if members > lands)
+
+    def _in_doubt(self) -> Ask | None:
+        """The last question again, while its answers were red without proof and too few to be believed."""
+        if not self.probes or self.probes[-1].verdict != "unproven":
+            return None
+        question = self.question(self.probes[-1].changes)
+        return Ask(question) if self.times_asked(question) < TIMES_RED else None
 
     def joined(self, member: Attempted) -> "Bundle":
         """With one more member."""
@@ -72,4 +86,4 @@ def bundle_id(onto: Sha, changes: Iterable[Sha]) -> str:
 
 
 def _answer(probe: Probed) -> bool | None:
-    return {"passed": True, "refused": False, "unstackable": None}[probe.verdict]
+    return {"passed": True, "refused": False, "unproven": False, "unstackable": None}[probe.verdict]

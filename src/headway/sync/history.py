@@ -40,14 +40,19 @@ class Rewritten(HeadwayError):
 def upstream_range(history: History, base: Sha, head: Sha, known: Sequence[Sha]) -> Range:
     """The line from `base` to `head`. Raises Rewritten if it does not begin with the changes known already."""
     line = Range(base, head, history.commits([head, f"^{base}"], first_parent=True))
+    refuse_rewritten(line, known)
+    return line
+
+
+def refuse_rewritten(line: Range, known: Sequence[Sha]) -> None:
+    """Raises Rewritten if the line does not begin with the changes known already."""
     for at, change in enumerate(known):
         if at >= len(line.commits) or line.commits[at].sha != change:
             raise Rewritten(
                 f"Upstream was rewritten: change {change[:12]}, seen before, is not at its place on the line to "
-                f"{head[:12]}.",
+                f"{line.head[:12]}.",
                 "Ask upstream's people; if it is meant, begin anew: name `[fork] id` otherwise, then `headway init`.",
             )
-    return line
 
 
 def common_base(history: History, trunk: Sha, head: Sha) -> Sha:

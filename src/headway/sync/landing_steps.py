@@ -83,7 +83,10 @@ class LandingSteps:
     def validate_intent(self, ledger: Ledger) -> IntentNamed:
         """L1 on some members of the bundle: the same members on the same base are the same question."""
         bundle, question = _asked(ledger)
-        return IntentNamed("validate", effect_key("validate", bundle.id, *(bundle.changes[n] for n in question)))
+        asked = bundle.times_asked(question)
+        again = (f"again {asked}",) if asked else ()
+        changes = (bundle.changes[number] for number in question)
+        return IntentNamed("validate", effect_key("validate", bundle.id, *changes, *again))
 
     def validate(self, ledger: Ledger, _: IntentNamed) -> Facts:
         """Compose the commits in the quarantine and let L1 judge exactly those."""
@@ -102,7 +105,10 @@ class LandingSteps:
                 return self._hook_refused(ledger, ready.change, refusal)
             except SigningFailed as trouble:
                 return self.stop(ledger, "could_not_run", Reason.HOOK_FAILED, trouble.message, trouble.fix)
-        answer = self.room.l1(commits[-1], bundle.onto, self._reading.known_results())
+        known = self._reading.known_results()
+        if bundle.times_asked(question):
+            known = known.without_results()  # what was seen is in doubt: recalling it would say the same again
+        answer = self.room.l1(commits[-1], bundle.onto, known)
         return self._judged(ledger, question, tuple(commits), answer)
 
     # --- landing
@@ -232,7 +238,9 @@ class LandingSteps:
                 facts = self._with_alarm(bundle, changes, answer, facts)
         else:
             reason = verdict.reason.value if isinstance(verdict, Refused | NotDecided) else ""
-            said: Literal["passed", "refused"] = "refused" if reason else "passed"
+            said: Literal["passed", "refused", "unproven"] = "refused" if reason else "passed"
+            if verdict.kind == "refused" and is_unproven(answer):
+                said = "unproven"
             probe = Probed(bundle.id, changes, commits, bundle.onto, said, reason, answer.evidence)
             facts = self._probed(ledger, bundle, probe)
         facts[self.room.validation] = answer.events
@@ -348,6 +356,16 @@ def concerns_the_fork(answer: L1Answer) -> str | None:
     if isinstance(verdict, Refused) and verdict.reason is Reason.NOTHING_RAN:
         return "could_not_run" if base is not None and base.trouble == "nothing_ran" else None
     return None
+
+
+def is_unproven(answer: L1Answer) -> bool:
+    """Red for tests alone of which none has failed in every rerun: one may be a flake that the base has too."""
+    tallies = answer.attribution.tallies
+    reason = answer.verdict.reason if isinstance(answer.verdict, Refused) else None
+    if reason is not Reason.TESTS_FAILED or not tallies:
+        return False
+    changes = [tallies[test].change for test in answer.attribution.new if test in tallies]
+    return not any(tally.runs and tally.failed == tally.runs for tally in changes)
 
 
 def _asked(ledger: Ledger) -> tuple[Bundle, Question]:

@@ -45,6 +45,8 @@ def line_of(event: Event) -> str:
             return f"{event.change[:12]}  {event.result}"
         case BundleClosed():
             return f"bundle of {len(event.changes)}: L1 is running" if len(event.changes) > 1 else "L1 is running"
+        case Probed() if event.verdict == "unproven":
+            return f"red, but what failed did not fail again ({event.reason}): L1 is asked once more"
         case Probed() if event.verdict == "refused" and len(event.changes) > 1:
             return f"the {len(event.changes)} together are red ({event.reason}): looking for the guilty"
         case Ejected():

@@ -8,7 +8,7 @@ from headway.core.names import BlobId, Sha
 from headway.sync.accounting import Ledger
 from headway.sync.dependencies import Dependencies, dependencies
 from headway.sync.given import Given, standing
-from headway.sync.history import UPSTREAM_REF, Range, upstream_range
+from headway.sync.history import UPSTREAM_REF, Range, refuse_rewritten, upstream_range
 from headway.sync.room import Room
 from headway.sync.triage import Assessment, Triage
 from headway.validate.known import KnownResults
@@ -20,6 +20,7 @@ class Reading:
     def __init__(self, room: Room) -> None:
         self.room = room
         self._triage: Triage | None = None
+        self._line: Range | None = None
         self._given: dict[BlobId, Given] = {}
         self._needs: tuple[Sha, Dependencies] | None = None
         self._known, self._known_up_to = KnownResults(), 0
@@ -40,7 +41,10 @@ class Reading:
     def line(self, ledger: Ledger) -> Range:
         """Upstream's range as git has it now. Raises Rewritten."""
         assert ledger.head is not None
-        return upstream_range(self.room.history, base_of(ledger), ledger.head, ledger.changes)
+        if self._line is None or self._line.head != ledger.head:
+            self._line = upstream_range(self.room.history, base_of(ledger), ledger.head, ())
+        refuse_rewritten(self._line, ledger.changes)
+        return self._line
 
     def triage(self, ledger: Ledger) -> Triage:
         """The questions that decide what may be taken."""
