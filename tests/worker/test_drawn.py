@@ -100,7 +100,7 @@ imports = ["torch"]
 run_seconds = 20
 [[cases]]
 name = "timed"
-sizes = { N = 40000 }
+sizes = { N = 4000 }
 seeds = [1]
 timed = true
 protected = true
@@ -141,7 +141,6 @@ def job(task: Path, spool: Path, key: str, source: str, mode: Any = "full") -> J
     return read_job(spool / "jobs" / key)
 
 
-@pytest.mark.timeout(300)  # six processes import torch
 def test_jobs_side_by_side_each_get_their_own_verdict(judge: Judge, task: Path, tmp_path: Path) -> None:
     """The honest ones are measured, what is wrong is refused, each is told in its turn, and none harms another."""
     sources = {
@@ -168,7 +167,7 @@ def test_jobs_side_by_side_each_get_their_own_verdict(judge: Judge, task: Path, 
 def test_large_outputs_are_read_in_parts_that_nobody_knows_before(
     judge: Judge, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headway.worker.drawn.WHOLE_ELEMENTS", 64 * 4000)
+    monkeypatch.setattr("headway.worker.drawn.WHOLE_ELEMENTS", 64 * 400)
     wrong = "def entry(x, plus):\n    y = x * 2 + plus\n    y[::50] = 0\n    return y\n"
     refused = judge.evaluate(job(task, tmp_path, "parts-wrong", wrong, "screen"))
     assert refused["refusal"]["code"] == "wrong_result"

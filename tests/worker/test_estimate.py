@@ -49,6 +49,7 @@ def test_a_kernel_is_compiled_interpreted_and_never_called_measured(worker: Loca
     [
         (("tl.exp(values", "tl.no_such_function(values"), "compile_failed"),
         (("y = torch.empty_like(x)", "return torch.softmax(x, dim=-1)"), "banned_call"),
+        (("softmax_kernel[(rows,)]", "softmax_kernel[(rows if rows < 64 else 1,)]"), "not_estimable"),
     ],
 )
 def test_what_is_wrong_is_refused(worker: LocalWorker, change: tuple[str, str], code: str) -> None:

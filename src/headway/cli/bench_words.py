@@ -20,10 +20,17 @@ def bench_lines(found: Iterable[Bench]) -> Iterator[str]:
             low, high = row["interval"]
             yield (
                 f"  {row['case']}: {row['seconds'] * 1e6:.1f} us, again {row['again'] * 1e6:.1f} us, "
-                f"ratio {row['ratio']:.4f} [{low:.4f}, {high:.4f}]"
+                f"ratio {row['ratio']:.4f} [{low:.4f}, {high:.4f}]{_roof(row.get('roof'))}"
             )
         for row in (one.document or {}).get("rows", []):
             yield f"  {_shown(row)}"
+
+
+def _roof(at: dict[str, Any] | None) -> str:
+    if at is None:
+        return ""
+    floor, launch = at["floor_seconds"] * 1e6, at["launch_seconds"] * 1e6
+    return f"; {at['achieved']:.0%} of the roof ({at['bound']}, {floor:.1f} us; a launch alone {launch:.1f} us)"
 
 
 def _shown(row: dict[str, Any]) -> str:

@@ -104,6 +104,9 @@ def evaluation_json(found: Evaluation) -> dict[str, Any]:
         "held_out_cases": sum(case["held_out"] for case in found.result.get("cases", [])),
         "machine": found.result.get("machine", {}),
         "output": found.result.get("output", ""),
+        "floors": list(found.floors),
+        "tuned": found.result.get("compile", {}).get("tuned", {}),
+        "profile": found.profile,
         "seconds": round(found.seconds, 3),
         "state": str(found.state),
     }
@@ -128,6 +131,7 @@ def evaluation_lines(told: dict[str, Any]) -> Iterator[str]:
         low, high = told["interval"]
         kind = "measured" if told["measured"] else "estimated"
         yield f"accepted: {told['ratio']:.3f} times the baseline [{low:.3f}, {high:.3f}], {kind}"
+        yield from told["profile"].splitlines()
     for reason in told["reasons"]:
         yield f"{told['verdict'].replace('_', ' ')} ({reason['code']}): {reason['message']} {reason['next']}".rstrip()
     yield f"sandbox: {', '.join(told['sandbox']) or 'none'}; record: {told['state']}"

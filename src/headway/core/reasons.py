@@ -196,3 +196,7 @@ class Reason(StrEnum):
     """The source is too close to a banned package's own code."""
     FALLBACK_USED = "fallback_used"
     """The work was done by library calls, not by the candidate's kernels."""
+    TUNED_LATE = "tuned_late"
+    """An autotuner wanted to choose again in a timed call: what was measured would be no single configuration."""
+    NOT_ESTIMABLE = "not_estimable"
+    """Without a GPU: the work stands in loops (or was left out), so a static figure says nothing about it."""

@@ -25,6 +25,7 @@ from headway.core.reasons import Reason
 from headway.core.task import Task
 from headway.tune.measure import promotion
 from headway.tune.measure.correctness import correct, worst_of
+from headway.tune.measure.digest import profile_of
 from headway.tune.measure.floor import above_floor
 from headway.tune.measure.timing import BadSamples, noise_of, ratio_of
 from headway.tune.state import BASELINE, Campaign
@@ -142,7 +143,8 @@ def facts_of(
         return (refusal(attempt, "timing", told, blobs),)
     rival = campaign.promotions[-1] if mode == "promote" and campaign.promotions else BASELINE
     held_out = sum(fact.held_out for fact in result.cases)
-    profile = blobs.put(result.profile) if result.profile else None
+    words = profile_of(task, result)
+    profile = blobs.put(words) if words else None
     facts: list[Event] = [
         AttemptCorrect(attempt, mode, len(result.cases), held_out, worst_of(result.cases)),
         AttemptMeasured(
@@ -182,7 +184,8 @@ def baseline_facts(task: Task, result: WorkerResult, blobs: BlobStore) -> Baseli
         noise = noise_of(result.samples)
     except BadSamples as bad:
         return CampaignEnded("task_refused", "", Reason.NOT_FINITE, blobs.put(f"The metric is no number: {bad}."))
-    profile = blobs.put(result.profile) if result.profile else None
+    words = profile_of(task, result)
+    profile = blobs.put(words) if words else None
     return BaselineMeasured(noise, len(result.samples), result.estimate, profile)
 
 

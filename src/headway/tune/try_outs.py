@@ -18,6 +18,7 @@ from headway.tune.attempt_journey import SCREEN_BLOCKS, Attempts, check_task
 from headway.tune.candidate import candidate_of
 from headway.tune.evidence import could_not_run, facts_of
 from headway.tune.ledger import Texts
+from headway.tune.measure.digest import profile_of
 from headway.tune.rails import admitted
 from headway.tune.sameness import digest_of
 from headway.tune.state import Campaign
@@ -60,8 +61,8 @@ class TryOuts:
             elif isinstance(event, AttemptMeasured):
                 ratio = event.ratio
                 words = f"A rough look: {ratio:.3f} times the baseline [{event.low:.3f}, {event.high:.3f}]."
-        if result.profile:
-            words += f"\n{result.profile}"
+        if told := profile_of(self.attempts.task, result):
+            words += f"\n{told}"
         fact = TriedOut(
             call,
             self.attempts.blobs.put(found.source.encode("utf-8", "surrogatepass")),

@@ -19,6 +19,7 @@ from headway.adapters.processes import run
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.ports.worker import Samples, WorkerJob, WorkerResult
 from headway.core.task import Task
+from headway.tune.measure.digest import floors_of
 from headway.tune.measure.timing import ratio_of
 from headway.wiring.lab import has_gpu
 from headway.wiring.tune import find_task
@@ -90,7 +91,8 @@ def _against_itself(task: Task) -> Bench:
             worker.close()
     if result is None or result.outcome != "measured":
         raise CouldNotRun(_why(result))
-    rows = tuple(_row(task, one) for one in result.samples)
+    beside = {one["case"]: one for one in floors_of(task, result)}
+    rows = tuple({**_row(task, one), "roof": beside.get(one.case)} for one in result.samples)
     label = "estimate: no GPU" if result.estimate else "measured"
     return Bench(task.id, f"the task's baseline against itself, {BLOCKS} A-B-B-A blocks ({label})", None, rows)
 

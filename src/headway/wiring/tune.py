@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import TypeAdapter
+
 from headway.adapters.clocks import SystemClock
 from headway.adapters.locks import LockHeld
 from headway.adapters.outside_agent import OutsideAgent
@@ -24,11 +26,12 @@ from headway.core.file_bundle import bundle, files_in, patch_between
 from headway.core.inbox import leave
 from headway.core.ports.agent import Proposal
 from headway.core.ports.log import decoded
-from headway.core.ports.worker import Worker
+from headway.core.ports.worker import Worker, WorkerResult
 from headway.core.task import Task
 from headway.tune import campaign as campaigns
 from headway.tune.context import DEFAULT_BUDGET
 from headway.tune.evidence import machine_refusal, text_of
+from headway.tune.measure.digest import floors_of, profile_of
 from headway.tune.scoreboard import scoreboard
 from headway.tune.state import Attempt, Campaign, Refusal
 from headway.wiring.agents import AgentOptions, Records, agent_args, at_once_of, check_agent, opened_agent
@@ -324,6 +327,10 @@ class Evaluation:
     """The worker's whole answer; empty if there was none."""
     state: Path
     seconds: float
+    profile: str = ""
+    """Where the time goes, as agents are told."""
+    floors: tuple[dict[str, Any], ...] = ()
+    """Roof and launch floor beside each timed case; empty without a GPU."""
 
 
 def evaluate(task_name: str, file: Path, state: Path | None) -> Evaluation:
@@ -375,13 +382,16 @@ def candidate_text(task: Task, file: Path) -> str:
 
 def _evaluation(opened: State, task: Task, campaign_id: str, ended: Campaign) -> Evaluation:
     attempt = ended.attempts[0] if ended.attempts else None
-    refusal, result = "", {}
+    refusal, result, profile = "", {}, ""
+    floors: tuple[dict[str, Any], ...] = ()
     if attempt is not None and isinstance(attempt.outcome, Refusal) and attempt.outcome.evidence is not None:
         refusal = text_of(opened.blobs, attempt.outcome.evidence)
     for event in decoded(opened.log.read(campaigns.home_of(campaign_id))):
         if isinstance(event, JobDone):
             result = json.loads(text_of(opened.blobs, event.result))
-    return Evaluation(task.id, attempt, ended.ended, refusal, result, opened.root, ended.spent.seconds)
+            whole = TypeAdapter(WorkerResult).validate_python(result)
+            profile, floors = profile_of(task, whole), tuple(floors_of(task, whole))
+    return Evaluation(task.id, attempt, ended.ended, refusal, result, opened.root, ended.spent.seconds, profile, floors)
 
 
 def board(place: Place) -> dict[str, Any]:

@@ -194,6 +194,11 @@ def _reaches_modules(tree: ast.Module) -> str:
     return ""
 
 
+def names_streams(source: str) -> bool:
+    """Does an admitted source name streams anywhere? Names cannot be computed, so one that it uses stands in it."""
+    return "stream" in ast.unparse(ast.parse(source)).lower()
+
+
 def _is_kernel(node: ast.AST) -> bool:
     """A function whose decorators name `jit`: its body is Triton's, not Python's."""
     return isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(one) for one in node.decorator_list)

@@ -58,6 +58,10 @@ class Batches:
         """The task's own baseline, looked at when the task proved itself: its timed calls are not looked at again."""
         self.flush = 0
         """Nanoseconds of a flush beside which nothing else runs; by the rival's, like `overhead`."""
+        self.alone = False
+        """Every call begins on an idle device: on a stream of its own, work could begin beside the flush before it."""
+        self.lead = 0
+        """Cycles in which the device does nothing before a call, so that launches are hidden; not beside `alone`."""
 
     def run(self, inputs: dict[str, Any], count: int, same_place: bool, seconds: float) -> "tuple[Batch, Look]":
         """`count` calls on `inputs` scaled by as many factors between 0.6 and 1.4 that float16 can hold."""
@@ -67,7 +71,8 @@ class Batches:
         ]
         laid, _ = session.pool.lay(values, int(self._rng.integers(0, 1 << 10)) * 64)
         scales = [float(numpy.float16(0.6 + 0.8 * self._rng.random())) for _ in range(count)]
-        order = {"do": "batch", "args": [one.told for one in laid], "scales": scales, "same_place": same_place}
+        order = {"do": "batch", "args": [one.told for one in laid], "scales": scales, "same_place": same_place,
+                 "alone": self.alone, "lead": self.lead}  # fmt: skip
         batch, told, at = self.ordered(order, lambda: session.pool.fill(laid), count, seconds)
         index = int(self._rng.integers(0, count))
         return batch, Look(self, told["glimpses"], at, index, inputs, scales[index])
@@ -179,9 +184,9 @@ def measure_on_device(
                 gaps[name].append(max(0.0, batch.bracket - filled - SCATTER_NS) / max(batch.bracket, 1))
                 hidden[name].append(batch.hidden)
                 seconds[name].append(mean(batch.calls) / 1e9)
-                looked = ours._rng.random() < LOOKS or (number == pairs - 1 and order == "ba")
-                if looked and not side.trusted:
-                    _look(look, case, tolerance, name == "a")
+                due = ours._rng.random() < LOOKS or (number == pairs - 1 and order == "ba")
+                if due and not side.trusted:
+                    looked(look, case, tolerance, name == "a")
     _refuse_hidden(case, hidden["a"], hidden["b"], median(seconds["a"]))
     if min(gaps["a"]) > DISAGREE + min(gaps["b"]):
         message = f"On {case.shown} device events leave {min(gaps['a']):.1%} or more of every bracket unexplained."
@@ -198,7 +203,8 @@ def _refuse_hidden(case: Case, ours: list[int], theirs: list[int], seconds: floa
         raise Refused("timing_disagrees", message, "Do all work on the current stream, or join before you return.")
 
 
-def _look(look: Look, case: Case, tolerance: Tolerance, ours: bool) -> None:
+def looked(look: Any, case: Case, tolerance: Tolerance, ours: bool) -> None:
+    """Look at a batch. Raises Refused for the candidate's, CouldNotRun for the rival's."""
     try:
         look.check(case, tolerance)
     except Refused as refusal:

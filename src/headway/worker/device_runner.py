@@ -3,9 +3,11 @@
 Loaded, with CUDA and Triton's own helpers built, before the sandbox closes and before the candidate exists.
 """
 
+import ctypes
 import os
 import time
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 import numpy
@@ -13,12 +15,18 @@ import torch
 
 FLUSH_BYTES = 256 << 20
 """Written between two calls: more than twice the L2 of any GPU of today."""
+LOOKS = 15
+LOOK_LEAD_CYCLES = 300_000
+"""About 0.15 ms: longer than the launches of a call take."""
+PROFILED = 4
+CTX_SCHED_SPIN = 1
 
 
 class Device:
     """One GPU, and what the last batch left on it."""
 
     def __init__(self) -> None:
+        _wait_by_spinning()
         # taken before there is a candidate: what it puts in their places later is nobody's clock
         self._event, self._record = torch.cuda.Event, torch.cuda.Event.record
         self._elapsed, self._idle, self._sleep = (
@@ -71,7 +79,7 @@ class Device:
         torch.cuda.synchronize()
 
     def batch(
-        self, entry: Callable[..., Any], at: list[int], watched: list[int], guard: Any, lead: int = 0
+        self, entry: Callable[..., Any], at: list[int], watched: list[int], guard: Any, lead: int, alone: bool
     ) -> dict[str, Any]:
         """Call once per set with a cold L2, after `lead` cycles in which the device does nothing, so that launches
         are not waited for. Nanoseconds of each call and flush, glimpses of the outputs, and for the
@@ -90,7 +98,7 @@ class Device:
         for index, (arguments, (first, start, end)) in enumerate(zip(self._sets, events, strict=True)):
             record(first)
             self._flush.zero_()
-            if index in watched:
+            if alone or index in watched:
                 idle()
             elif lead:
                 self._sleep(lead)
@@ -112,6 +120,38 @@ class Device:
             "glimpses": [one.cpu().tolist() for one in glimpses],
             "whole": whole,
         }
+
+    def seconds(self, call: Callable[[], None]) -> float:
+        """A call's seconds with a cold L2, its launches hidden behind an idle device: median of LOOKS, for tuners."""
+        events = [(self._event(enable_timing=True), self._event(enable_timing=True)) for _ in range(LOOKS)]
+        self._idle()
+        for start, end in events:
+            self._flush.zero_()
+            self._sleep(LOOK_LEAD_CYCLES)
+            self._record(start)
+            call()
+            self._record(end)
+        self._idle()
+        return float(median(self._elapsed(start, end) for start, end in events)) / 1e3
+
+    def profile(self, entry: Callable[..., Any], guard: Any, kernels: Any) -> dict[str, Any]:
+        """Calls on the last batch's inputs under a profiler, each with a cold L2 behind an idle device."""
+
+        def calls(around: Callable[[], Any]) -> None:
+            for arguments in self._sets[:PROFILED]:
+                self._flush.zero_()
+                self._sleep(LOOK_LEAD_CYCLES)
+                with around():
+                    guard.arm()
+                    try:
+                        entry(*arguments)
+                    finally:
+                        guard.disarm()
+            self._idle()
+
+        self._idle()
+        told: dict[str, Any] = kernels.profile(calls, min(PROFILED, len(self._sets)))
+        return told
 
     def settle(self) -> None:
         """Wait until nothing runs on the device."""
@@ -153,6 +193,20 @@ class Device:
     def inputs(self, index: int) -> list[Any]:
         """The inputs of that call as they are now, on the CPU."""
         return [one.cpu() for one in self._sets[index] if isinstance(one, torch.Tensor)]
+
+
+def _wait_by_spinning() -> None:
+    """Have this process's context wait for the device in a loop, however many contexts there are.
+
+    Left to itself the driver makes contexts give their core away while they wait as soon as there are more of them than
+    cores (sixteen candidates at once): the end of a watched call is then noticed 40 us later, which looks like work.
+    """
+    try:
+        driver, device = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+        if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), 0) == 0:
+            driver.cuDevicePrimaryCtxSetFlags_v2(device, CTX_SCHED_SPIN)
+    except (OSError, AttributeError):
+        return  # another driver: it waits as it likes
 
 
 def _scaled(one: Any, scale: float) -> Any:

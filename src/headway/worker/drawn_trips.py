@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import device, drawn
+from . import device, drawn, tuning
 from .calls import Candidate
 from .drawn import Calls, DrawnBatches, DrawnReference, Seeds
 from .jobs import Case, Job, Task
@@ -52,8 +52,7 @@ class OnDeviceDrawn(Trip):
 
     def prepare(self) -> None:
         """Bring the candidate in; the task was proved, and its rival warmed, before the first job of a batch."""
-        source = baseline_source(self._task) if self._job.mode == "baseline" else self._job.candidate
-        self._mine = self._bring(source)
+        self._mine = self._bring(self._source)
         self._ours = self._mine.candidate
         self._tolerance = self._judge.proved(self._task).tolerance
 
@@ -86,9 +85,15 @@ class OnDeviceDrawn(Trip):
         theirs = self._rival(timed)
         theirs.batches.rival = True
         clocks = [device.clocks()]
+        rival = baseline_source(self._task) if self._job.rival is None else self._job.rival
+        tuned = {"candidate": self._settled(self._mine, self._source, timed),
+                 "rival": self._settled(theirs, rival, timed)}  # fmt: skip
+        profiles = {}
         for case in timed:
             self._samples.append(self._timed(case, self._mine, theirs))
-        self._compile = {"clocks": [*clocks, device.clocks()]}
+            if self._job.mode != "screen":
+                profiles[case.name] = tuning.profiles([self._mine.batches, theirs.batches])
+        self._compile = {"clocks": [*clocks, device.clocks()], "tuned": tuned, "profiles": profiles}
         self._seconds["measure"] = time.monotonic() - start
 
     def troubled(self, trouble: CouldNotRun) -> None:
@@ -110,6 +115,9 @@ class OnDeviceDrawn(Trip):
         """Nothing may be started in its process any more; what it compiled is kept for this source's next job."""
         one.session.seal()
         self._judge.caches.keep(self._bringing, one.session.cache)
+
+    def _settled(self, one: Loaded, source: str, timed: list[Case]) -> tuning.Choices:
+        return tuning.settle(self._judge.tuned, self._task, source, one.batches, timed, _seeds, self._tolerance)
 
     def _call(self, case: Case, seed: int, swap: bool, whole: bool, seen: list[Errors]) -> None:
         assert self._mine is not None
@@ -176,6 +184,8 @@ class Proof(OnDeviceDrawn):
             parts = self._reference.parts(case, loaded.calls.rng, False)
             drawn.refuse_vacuous(case, self._reference.expected(inputs, parts), found[case.name])
         self._sealed(loaded)
+        self._tolerance, loaded.batches.rival = found, True
+        self._settled(loaded, baseline_source(self._task), [case for case in self._task.cases if case.timed])
         self._open.remove(loaded.candidate)  # it stays, warm
         loaded.batches.trusted = True
         return Proved(found, loaded)

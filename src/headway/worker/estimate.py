@@ -7,6 +7,7 @@ shared memory allow), the same for candidate and rival; every result says `estim
 import math
 from typing import Any
 
+from . import device
 from .calls import Candidate
 from .jobs import Case, Task
 from .measure import Timed
@@ -21,6 +22,11 @@ COST = {
     "SHFL": 4.0, "LDL": 16.0, "STL": 16.0, "ATOMG": 16.0, "RED": 16.0, "HGMMA": 64.0, "HMMA": 16.0, "WARPGROUP": 4.0,
 }  # fmt: skip
 """Issue slots of one instruction of a warp, roughly; anything else counts one."""
+
+
+WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
+"""Bytes a thread that a store instruction writes, by the part of its name; 4 without one."""
+UNTOLD_STORES = frozenset({"UTMASTG", "UTMAREDG", "UBLKCP", "RED", "REDG", "ATOM", "ATOMG", "ST"})
 
 
 def small(case: Case) -> Case:
@@ -52,8 +58,28 @@ def compiled(candidate: Candidate, task: Task, case: Case, assembler: Assembler)
         )
     launched = {one["kernel"] for one in said["launches"]}
     kernels = {key: assembler.kernel(key, told, arch) for key, told in said["kernels"].items() if key in launched}
+    wanted = sum(device.size_of(one, case) for one in task.arguments if one["role"] == "out")
+    written = sum(_stores(kernels[one["kernel"]], one["grid"]) for one in said["launches"])
+    if written < wanted:
+        message = (
+            f"On case {case.shown} the launches write {written:.3g} of {wanted:.3g} bytes if nothing runs twice: "
+            "work in loops is not in a static figure."
+        )
+        raise Refused("not_estimable", message, "Launch programs for the whole output, or measure it on a GPU.")
     return {"case": case.name, "arch": arch, "kernels": kernels, "launches": said["launches"][:64],
             "seconds": sum(_seconds(kernels[one["kernel"]], one["grid"]) for one in said["launches"])}  # fmt: skip
+
+
+def _stores(kernel: dict[str, Any], grid: list[int]) -> float:
+    """Bytes that the launch's store instructions write at most if each runs once; inf for stores of unknown width."""
+    one = 0.0
+    for name, count in kernel["instructions"].items():
+        head, *parts = name.split(".")
+        if head in UNTOLD_STORES:
+            return math.inf
+        if head == "STG":
+            one += count * next((WIDTHS[part] for part in parts if part in WIDTHS), 4)
+    return float(grid[0] * grid[1] * grid[2] * kernel["num_warps"] * 32 * one)
 
 
 def _seconds(kernel: dict[str, Any], grid: list[int]) -> float:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from . import device, proof
+from . import ceilings, device, proof, tuning
 from .build import Builder
 from .calls import Candidate
 from .jobs import Job, Task
@@ -104,6 +104,10 @@ class Judge:
         self._references: dict[str, Any] = {}
         self._proved: dict[str, Proved] = {}
         self._caches: KeptCaches | None = None
+        self.tuned: tuning.Tuned = {}
+        """What the autotuners of a source chose on a task, by digests: measured again, it runs what ran before."""
+        self.ceilings: dict[str, str] = {}
+        """What this machine's GPU reaches at best, as results tell it; empty where there is none."""
 
     def evaluate(self, job: Job) -> dict[str, Any]:
         """Facts of one job as `results/<key>.json` holds them. Raises nothing that the candidate can cause."""
@@ -117,6 +121,8 @@ class Judge:
         `done` is told each result as it is there, in the order of `jobs`.
         """
         with device.lock() if self._on_gpu(jobs) else nullcontext():
+            if self._on_gpu(jobs) and not self.ceilings:
+                self.ceilings = ceilings.of_this_gpu(lambda: self.session([], "device"))
             ready = [self._begun(job) for job in jobs]
             start = time.monotonic()
             if len(ready) == 1 or not self._on_gpu(jobs):

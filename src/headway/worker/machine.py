@@ -11,7 +11,7 @@ import numpy
 MODULES = (
     "__init__ admission build c_admission calls doctor guard jobs judge likeness machine main measure oracle "
     "pool proof refusals runner sandbox session spool triton_runner estimate ptx device device_runner draws "
-    "drawn drawn_trips kept_caches trips triton_trips"
+    "drawn drawn_trips kept_caches trips triton_trips tuning tuners device_profile ceilings"
 ).split()
 
 

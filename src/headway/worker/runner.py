@@ -27,12 +27,16 @@ class Runner:
     """State of one candidate's process. Everything used around the clock is bound before the candidate exists."""
 
     def __init__(
-        self, sandbox: ModuleType, guard: ModuleType, triton: Any = None, device: Any = None, draws: Any = None
-    ) -> None:
+        self, sandbox: ModuleType, guard: ModuleType, triton: Any = None, device: Any = None, draws: Any = None,
+        tuners: Any = None, profiles: Any = None,
+    ) -> None:  # fmt: skip
         self._sandbox, self._guards, self._triton = sandbox, guard, triton
         self._launches: Any = None
         self._devices, self._draws = device, draws
+        self._tuning, self._profiles = tuners, profiles
         self._device: Any = None
+        self._tuners: Any = None
+        self._kernels: Any = None
         self._make: Any = None
         self._clock = time.thread_time_ns  # core time, like the books it is compared with
         self._entry: Any = None
@@ -49,6 +53,7 @@ class Runner:
             "enter": self.enter, "ping": self.ping, "load": self.load, "call": self.call, "compile": self.compile,
             "batch": self.batch, "fetch": self.fetch, "seal": self.seal, "draws": self.draws, "try": self.try_drawn,
             "batch_drawn": self.batch_drawn, "look": self.look, "part": self.part,
+            "choose": self.choose, "pin": self.pin, "profile": self.profile, "ceilings": self.ceilings,
         }  # fmt: skip
         while (order := _receive()) is not None:
             _send(orders[order.pop("do")](**order))
@@ -78,6 +83,9 @@ class Runner:
             self._device = self._devices.Device()
         if self._triton is not None:
             self._launches = self._triton.warm(90, self._device is not None)
+            self._tuners = self._tuning.Tuners(None if self._device is None else self._device.seconds)
+        if self._device is not None:
+            self._kernels = self._profiles.Kernels()
         if self._device is not None and plan["uid"] is not None:
             self._devices.give_cache(plan["uid"])
         gc.collect()
@@ -183,24 +191,51 @@ class Runner:
             self._device.forget()
         return {"sealed": self._sandbox.seal()}
 
-    def batch(self, args: list[dict[str, Any]], scales: list[float], same_place: bool, at: list[int], watched: list[int]
+    def batch(
+        self, args: list[dict[str, Any]], scales: list[float], same_place: bool, at: list[int], watched: list[int],
+        alone: bool, lead: int,
     ) -> dict[str, Any]:  # fmt: skip
-        """On a device: lay the inputs of all calls, say so and wait; then run them, one after the other."""
+        """On a device: lay the inputs of all calls, say so and wait; then run them, one after the other.
+
+        `alone`: nothing is on the device when a call begins.
+        """
         prepared = [self._argument(one) for one in args]
         _send({"ready": True})
         os.read(ORDERS, 1)
         self._device.lay(prepared, scales, same_place)
         _send({"ready": True})
         os.read(ORDERS, 1)
-        return self._run_batch(at, watched)
+        return self._run_batch(at, watched, lead, alone)
 
-    def _run_batch(self, at: list[int], watched: list[int], lead: int = 0) -> dict[str, Any]:
+    def _run_batch(self, at: list[int], watched: list[int], lead: int, alone: bool) -> dict[str, Any]:
         try:
-            told = self._device.batch(self._entry, at, watched, self._guard, lead)
+            told = self._device.batch(self._entry, at, watched, self._guard, lead, alone)
         except BaseException as trouble:
             self._guard.disarm()
-            return {"error": _told(trouble), "offences": self._guard.offences}
-        return {"error": None, "offences": self._guard.offences, **told}
+            return {"error": _told(trouble), "offences": self._guard.offences, "late": self._tuners.late}
+        return {"error": None, "offences": self._guard.offences, "late": self._tuners.late, **told}
+
+    def choose(self, given: list[dict[str, Any]], forget: bool) -> dict[str, Any]:
+        """From here on autotuners choose in earnest, or as they did when this source was measured before."""
+        return {"tuners": self._tuners.choose(given, forget)}
+
+    def pin(self) -> dict[str, Any]:
+        """From here on they choose no more; what they chose."""
+        return {"tuned": self._tuners.pin()}
+
+    def profile(self) -> dict[str, Any]:
+        """After the last batch's samples were taken: where the time of one of its calls goes, kernel by kernel."""
+        try:
+            told = self._device.profile(self._entry, self._guard, self._kernels)
+        except BaseException as trouble:
+            self._guard.disarm()
+            why = f"{type(trouble).__name__}: {str(trouble)[:200]}"
+            return {"could_not_run": why, "offences": self._guard.offences}
+        return {"could_not_run": "", "offences": self._guard.offences, **told}
+
+    def ceilings(self) -> dict[str, Any]:
+        """Before there is a candidate: what this device reaches at best."""
+        return dict(self._profiles.ceilings(self._device))
 
     def fetch(self, index: int, at: list[int]) -> dict[str, Any]:
         """One output of the last batch and the inputs it was made from, on the CPU; and all glimpses once more."""
@@ -242,7 +277,7 @@ class Runner:
         )
         _send({"ready": True})
         os.read(ORDERS, 1)
-        return self._run_batch(at, watched, lead)
+        return self._run_batch(at, watched, lead, False)
 
     def look(self, index: int, at: list[int]) -> dict[str, Any]:
         """After a batch: its glimpses once more, and what call `index` left."""

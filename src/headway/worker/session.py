@@ -33,7 +33,8 @@ START = (
     "m={}\n"
     "for n,t in json.loads(b).items():\n"
     "    m[n]=types.ModuleType('runner_'+n); exec(compile(t,'<runner '+n+'>','exec'),m[n].__dict__)\n"
-    "m['runner'].Runner(m['sandbox'],m['guard'],m.get('triton_runner'),m.get('device_runner'),m.get('draws')).serve()\n"
+    "m['runner'].Runner(m['sandbox'],m['guard'],m.get('triton_runner'),m.get('device_runner'),m.get('draws'),"
+    "m.get('tuners'),m.get('device_profile')).serve()\n"
 )
 PROGRAM = ("sandbox", "guard", "runner")
 ANSWER_BYTES = 4 << 20
@@ -60,7 +61,8 @@ class Session:
 
         `triton`: "" for CPU tasks, else `interpret`, `compile` or `device`: what Triton kernels are put through.
         """
-        more = {"": (), "device": ("triton_runner", "device_runner", "draws")}.get(triton, ("triton_runner",))
+        on_device = ("triton_runner", "tuners", "device_runner", "device_profile", "draws")
+        more = {"": (), "device": on_device}.get(triton, ("triton_runner", "tuners"))
         program = (*PROGRAM, *more)
         self._framework, self._on_device = bool(triton), triton == "device"
         self._scratch = tempfile.mkdtemp(prefix="headway-scratch-") if self._on_device else ""
@@ -270,6 +272,9 @@ class Session:
         if offences:
             code = "banned_import" if str(offences[0]).startswith("import") else "banned_call"
             raise Refused(code, f"The candidate tried {str(offences[0])[:120]} {when}.", "Use what the task allows.")
+        if late := said.get("late"):
+            message = f"The autotuner of {str(late[0])[:80]} chooses again {when}, for a call like those before."
+            raise Refused("tuned_late", message, "Key it on sizes alone, and leave its cache alone.")
         if error := said.get("error"):
             kind, line = str(error.get("type"))[:60], error.get("line")
             code = (

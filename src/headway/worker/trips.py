@@ -70,10 +70,10 @@ class Trip:
 
     def prepare(self) -> None:
         """Load the task, prove it once, build, and bring the candidate in."""
-        job, task = self._job, self._task
+        task = self._task
         self._pool_bytes = max(POOL_LEAST, 3 * max(self._room(case) for case in task.cases))
         self._tolerance = self._judge.tolerances(task, self._reference, self._load)
-        self._ours = self._load(baseline_source(task) if job.mode == "baseline" else job.candidate)
+        self._ours = self._load(self._source)
         self._open.append(self._ours)
 
     def check_all_cases(self) -> None:
@@ -90,6 +90,7 @@ class Trip:
                 self._one(case, problem, seen)
                 if case.timed:  # differs from the last inputs in two elements in the middle, at the same place
                     self._one(case, proof.near_copy(self._reference, problem), seen)
+                    self._mixed(case)
                 self._time_left()
         finally:
             self._cases = [self._fact(case, found[case.name]) for case in cases if found.get(case.name)]
@@ -113,6 +114,11 @@ class Trip:
         self._seconds["measure"] = time.monotonic() - start
 
     # --- parts
+
+    @property
+    def _source(self) -> str:
+        """What stands in the candidate's place."""
+        return baseline_source(self._task) if self._job.mode == "baseline" else self._job.candidate
 
     def _load(self, source: str, triton: str = "") -> Candidate:
         start = time.monotonic()
@@ -147,6 +153,26 @@ class Trip:
             allowed = f"{bound.whole:.3g} and {bound.worst_row:.3g}"
             message = f"Case {case.shown}: {told}; allowed {allowed}."
             raise Refused(errors.code, message, "Compare with the reference in float64 on this regime.")
+
+    def _mixed(self, case: Case) -> None:
+        """Copies of which one line is another regime's: a way chosen by a sample of the inputs is wrong there."""
+        bound = self._tolerance.get(case.name + proof.MIXED)
+        if bound is None:
+            return
+        rng = numpy.random.default_rng(int.from_bytes(os.urandom(8), "little"))
+        asked = proof.mixtures(self._task, case)
+        if self._task.kind == "triton":  # an interpreter, or an oracle of gigabytes: one
+            asked = [asked[int(rng.integers(0, len(asked)))]]
+        for other, axis in asked:
+            mixed = proof.mixed_copy(self._reference, case, other, axis, rng)
+            errors = self._ours.run([mixed], False, self._task.limit("run_seconds", 30)).errors[0]
+            if not bound.passes(errors):
+                told = errors.fault or f"error {errors.whole:.3g}, worst row {errors.worst_row:.3g}"
+                message = (
+                    f"Case {case.shown}, one line of its inputs from another regime: {told}; allowed "
+                    f"{bound.whole:.3g} and {bound.worst_row:.3g}."
+                )
+                raise Refused(errors.code, message, "Decide by all of the inputs, not by a sample of them.")
 
     def _warm(self, one: Candidate, case: Case) -> None:
         took = one.run([self._problem(case)], False, self._task.limit("run_seconds", 30))
@@ -214,7 +240,8 @@ class Trip:
             "cases": self._cases,
             "samples": [_sample(one) for one in self._samples] if outcome == "measured" else [],
             "estimate": self._estimate, "compile": self._compile, "profile": "", "sandbox": self._layers,
-            "machine": {**machine.facts(), "salt": self._salt.hex()}, "seconds": seconds, "output": self._output,
+            "machine": {**machine.facts(), **self._judge.ceilings, "salt": self._salt.hex()},
+            "seconds": seconds, "output": self._output,
         }  # fmt: skip
 
     def close(self) -> None:

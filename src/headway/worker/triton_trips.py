@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import device, estimate
+from . import admission, device, estimate, tuning
 from .jobs import Case, Job
 from .measure import Timed
 from .trips import Trip, baseline_source
 
 if TYPE_CHECKING:
     from .judge import Judge
+
+
+LEAD_CYCLES = 1_000_000
+"""About half a millisecond in which the device does nothing before a call: a figure is device time. The launches of a
+sandboxed process would else be 3 % of a call of 70 us, and scatter with the host."""
 
 
 class Estimate(Trip):
@@ -35,15 +40,16 @@ class Estimate(Trip):
 
     def prepare(self) -> None:
         """What does not compile is not interpreted."""
-        source = baseline_source(self._task) if self._job.mode == "baseline" else self._job.candidate
-        self._assembled = self._kernels(source)
+        self._assembled = self._kernels(self._source)
         self._compile = {"estimate": True, "cases": self._assembled}
         super().prepare()
 
     def measure_timed_cases(self) -> None:
         """The static figure of both sides."""
         rival = baseline_source(self._task) if self._job.rival is None else self._job.rival
-        for case, ours, theirs in zip(self._timed, self._assembled, self._kernels(rival), strict=True):
+        others = self._kernels(rival)
+        self._compile["rival"] = others
+        for case, ours, theirs in zip(self._timed, self._assembled, others, strict=True):
             self._samples.append(estimate.figures(case, ours, theirs, self._job.pairs))
 
     def _kernels(self, source: str) -> list[dict[str, Any]]:
@@ -77,19 +83,31 @@ class OnDevice(Trip):
         """Batches between device events, A B B A, both sides in processes of their own on one GPU."""
         start = time.monotonic()
         job, task = self._job, self._task
-        theirs = self._load(baseline_source(task) if job.rival is None else job.rival)
+        source = baseline_source(task) if job.rival is None else job.rival
+        theirs = self._load(source)
         self._open.append(theirs)
         rng = numpy.random.default_rng(int.from_bytes(os.urandom(8), "little"))
         sides = [device.Batches(task, self._reference, one, rng) for one in (self._ours, theirs)]
         sides[1].rival = True
+        alone = admission.names_streams(self._source) or admission.names_streams(source)
+        for side in sides:  # both or none: they are compared
+            side.alone, side.lead = alone, 0 if alone else LEAD_CYCLES
         clocks = [device.clocks()]
         timed = [case for case in self._chosen() if case.timed]
         for case in timed:
             sides[1].run(self._inputs(case), device.LEAST_CALLS, False, 300)
         theirs.session.seal()
+        tuned = {
+            "candidate": tuning.settle(self._judge.tuned, task, self._source, sides[0], timed, self._inputs,
+                                       self._tolerance),
+            "rival": tuning.settle(self._judge.tuned, task, source, sides[1], timed, self._inputs, self._tolerance),
+        }  # fmt: skip
+        profiles = {}
         for case in timed:
             self._samples.append(self._timed(case, sides))
-        self._compile = {"clocks": [*clocks, device.clocks()]}
+            if job.mode != "screen":
+                profiles[case.name] = tuning.profiles(sides)
+        self._compile = {"clocks": [*clocks, device.clocks()], "tuned": tuned, "profiles": profiles}
         self._seconds["measure"] = time.monotonic() - start
 
     def _timed(self, case: Case, sides: list[device.Batches]) -> Timed:
