@@ -1,6 +1,7 @@
 """The executor on this machine: each command runs under a supervisor of its own (`adapters/jail`), in every sandbox
-layer that works here. Which layers work is probed once per executor; each result names those really in force."""
+layer that works here. Which layers work is probed once per process; each result names those really in force."""
 
+import functools
 import marshal
 import os
 import selectors
@@ -61,9 +62,7 @@ class LocalExecutor:
     def layers(self) -> Layers:
         """Probe once, then remember. Raises CouldNotRun if no process can be started at all."""
         if self._layers is None:
-            report = _supervised({"probe": True}, OutputCut(4096), b"", 60.0)
-            if "landlock" not in report:
-                raise CouldNotRun(f"The sandbox's supervisor does not start: {report.get('not_started', 'no report')}.")
+            report = _probed()
             wanted = {k: v if self._wanted is None or k in self._wanted else "switched off" for k, v in report.items()}
             self._layers = Layers(
                 tuple(name for name, trouble in wanted.items() if not trouble),
@@ -99,6 +98,15 @@ class LocalExecutor:
             "read": [*sandbox_paths.readable(command, self._homes), str(scratch)] if "landlock" in layers else [],
             "write": sandbox_paths.writable(command, scratch),
         }
+
+
+@functools.cache
+def _probed() -> Mapping[str, str]:
+    """Layer -> "" or why it does not work: a fact of the machine, found out once in a process. Raises CouldNotRun."""
+    report = _supervised({"probe": True}, OutputCut(4096), b"", 60.0)
+    if "landlock" not in report:
+        raise CouldNotRun(f"The sandbox's supervisor does not start: {report.get('not_started', 'no report')}.")
+    return report
 
 
 def remove_tree(folder: Path) -> None:
