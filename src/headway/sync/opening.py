@@ -12,6 +12,7 @@ from headway.core.journey import Act, Decide, Facts, Journey, Settled, Stage, dr
 from headway.core.names import Digest, Sha
 from headway.sync.accounting import Ledger, apply
 from headway.sync.history import UPSTREAM_REF, common_base, upstream_range
+from headway.sync.reading import Reading
 from headway.sync.room import Room
 from headway.sync.scanning import scan_facts
 
@@ -75,7 +76,7 @@ class Opening:
     def _scan(self, ledger: Ledger) -> Facts:
         assert ledger.opened is not None and ledger.head is not None
         line = upstream_range(self.room.history, ledger.opened.base, ledger.head, ledger.changes)
-        return scan_facts(self.room, ledger, line, self._trunk())
+        return scan_facts(Reading(self.room), ledger, line, self._trunk())
 
     def _write_config(self) -> Act[Ledger]:
         return Act("write config", self._config_intent, self._written, self._settle_config)

@@ -6,6 +6,7 @@ from headway.core.errors import HeadwayError
 from headway.core.events import decode
 from headway.core.names import BlobId, Sha
 from headway.sync.accounting import Ledger
+from headway.sync.adopt import Scan, scan
 from headway.sync.dependencies import Dependencies, dependencies
 from headway.sync.given import Given, standing
 from headway.sync.history import UPSTREAM_REF, Range, refuse_rewritten, upstream_range
@@ -21,6 +22,7 @@ class Reading:
         self.room = room
         self._triage: Triage | None = None
         self._line: Range | None = None
+        self._scans: dict[tuple[Sha, Sha], Scan] = {}
         self._given: dict[BlobId, Given] = {}
         self._needs: tuple[Sha, Dependencies] | None = None
         self._known, self._known_up_to = KnownResults(), 0
@@ -75,6 +77,12 @@ class Reading:
         return self.triage(ledger).assess(
             change, onto, pending=frozenset(pending), absent=absent, forced=forced, then=then
         )
+
+    def scan(self, line: Range, tip: Sha) -> Scan:
+        """What the fork's line to `tip` has of the range: whole histories are read, so each is read once."""
+        if (line.head, tip) not in self._scans:
+            self._scans[line.head, tip] = scan(self.room.history, line, tip, self.room.config.adopt)
+        return self._scans[line.head, tip]
 
     def needs(self, ledger: Ledger) -> Dependencies:
         """Which change of the range needs which: slow the first time, and asked only where it matters."""

@@ -8,15 +8,16 @@ from headway.core.journey import Facts
 from headway.core.names import BlobId, Sha
 from headway.core.ports.git import Empty
 from headway.sync.accounting import Ledger
-from headway.sync.adopt import Match, Scan, scan
+from headway.sync.adopt import Match, Scan
 from headway.sync.history import Range
 from headway.sync.presence import proof_of_presence
+from headway.sync.reading import Reading
 from headway.sync.room import Room
 
 
-def scan_facts(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> Facts:
+def scan_facts(reading: Reading, ledger: Ledger, line: Range, trunk: Sha) -> Facts:
     """Dispositions for what was found taken; changes whose taking is gone from trunk are pending again."""
-    found = scan(room.history, line, trunk, room.config.adopt)
+    room, found = reading.room, reading.scan(line, trunk)
     evidence = room.keep(_facts_of(found, trunk))
     about: dict[Sha, tuple[Event, ...]] = {}
     for match in found.matches:
@@ -34,12 +35,12 @@ def scan_facts(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> Facts:
     return room.facts(ForkScanned(trunk, proven, claimed, evidence), about=about)
 
 
-def gone_with_branch(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> dict[Sha, tuple[Event, ...]]:
+def gone_with_branch(reading: Reading, ledger: Ledger, line: Range, trunk: Sha) -> dict[Sha, tuple[Event, ...]]:
     """Somebody deleted the landing branch: its picks that trunk holds in no form are pending again, none is lost."""
     landed = {c: old.landed for c, old in ledger.dispositions.items() if old.by == "run" and old.kind == "picked"}
     if not landed:
         return {}
-    found = scan(room.history, line, trunk, room.config.adopt)
+    room, found = reading.room, reading.scan(line, trunk)
     still = {match.change for match in found.matches} | set(found.merged)
     gone = {change: commit for change, commit in landed.items() if commit not in found.fork and change not in still}
     if not gone:
@@ -48,15 +49,15 @@ def gone_with_branch(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> dic
     return {change: (Reopened(change, "run", evidence),) for change in gone}
 
 
-def found_on_branch(room: Room, line: Range, branch: Sha, asked: frozenset[Sha]) -> dict[Sha, tuple[Event, ...]]:
+def found_on_branch(reading: Reading, line: Range, branch: Sha, asked: frozenset[Sha]) -> dict[Sha, tuple[Event, ...]]:
     """Picks among those `asked` for that stand on the landing branch by their trailers, unknown to the ledger.
 
     So it is after a log was lost that a machine with a throw-away disk had not yet sent: nothing is picked twice.
     """
-    found = [match for match in scan(room.history, line, branch, room.config.adopt).matches if match.change in asked]
+    found = [match for match in reading.scan(line, branch).matches if match.change in asked]
     if not found:
         return {}
-    evidence = room.keep({"branch": branch, "found": {match.change: match.commit for match in found}})
+    evidence = reading.room.keep({"branch": branch, "found": {match.change: match.commit for match in found}})
     return {
         match.change: (
             Disposed(match.change, "picked", "run", match.grade, "on_branch", evidence, landed=match.commit),
@@ -65,12 +66,12 @@ def found_on_branch(room: Room, line: Range, branch: Sha, asked: frozenset[Sha])
     }
 
 
-def all_taken(room: Room, ledger: Ledger, line: Range, trunk: Sha) -> bool:
+def all_taken(reading: Reading, ledger: Ledger, line: Range, trunk: Sha) -> bool:
     """Whether trunk has every pick of the landing branch in some form (squashed, say), so that the branch is spent."""
     landed = {change for change, old in ledger.dispositions.items() if old.by == "run" and old.kind == "picked"}
     if not landed:
         return False
-    found = scan(room.history, line, trunk, room.config.adopt)
+    found = reading.scan(line, trunk)
     return landed <= {match.change for match in found.matches} | set(found.merged)
 
 

@@ -67,9 +67,9 @@ class Steps:
         self._refuse_rewritten_branch(ledger, trunk, branch)
         about = {}
         if branch is None:
-            about = gone_with_branch(room, ledger, self.reading.line(ledger), trunk)
+            about = gone_with_branch(self.reading, ledger, self.reading.line(ledger), trunk)
         elif branch != ledger.branch_at and not self.reading.contains(trunk, branch):
-            about = found_on_branch(room, self.reading.line(ledger), branch, frozenset(ledger.pending))
+            about = found_on_branch(self.reading, self.reading.line(ledger), branch, frozenset(ledger.pending))
         about |= self.landing.abandoned(ledger, room.keep({"why": "the run before this one was not gone on with"}))
         tip, orders = self.start(ledger, trunk, branch), self.orders
         started = RunStarted(orders.limit, config.digest, config.source, tip, branch or "", orders.urgent_only)
@@ -112,7 +112,7 @@ class Steps:
         branch = self.room.landing.read(self.room.branch_ref)
         if not new or branch is None or branch == ledger.last_landing:
             return {}
-        return found_on_branch(self.room, line, branch, frozenset(new))
+        return found_on_branch(self.reading, line, branch, frozenset(new))
 
     def again(self, _: Ledger, __: IntentNamed) -> Settled:
         """A pure evaluation, or an effect that is the same twice: simply run it again."""
@@ -128,7 +128,7 @@ class Steps:
     def scan(self, ledger: Ledger) -> Facts:
         """Read what the fork's own people took, or took back, since the last time."""
         return self._without_bundle(
-            ledger, scan_facts(self.room, ledger, self.reading.line(ledger), self.reading.trunk())
+            ledger, scan_facts(self.reading, ledger, self.reading.line(ledger), self.reading.trunk())
         )
 
     def inbox_waits(self, ledger: Ledger) -> bool:
@@ -172,7 +172,7 @@ class Steps:
             return trunk
         if ledger.requests and (ledger.requests[-1].state, ledger.requests[-1].head) == ("merged", branch):
             return trunk  # squashed or rebased: trunk has it all under other ids
-        return trunk if all_taken(self.room, ledger, self.reading.line(ledger), trunk) else branch
+        return trunk if all_taken(self.reading, ledger, self.reading.line(ledger), trunk) else branch
 
     def _without_bundle(self, ledger: Ledger, facts: Facts) -> Facts:
         """Somebody answered for a member of an unfinished bundle: what was answered on top of it is taken back."""
