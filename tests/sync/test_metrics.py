@@ -86,7 +86,12 @@ def test_status_draws_the_series_and_report_writes_a_page_for_each_bundle_and_de
     assert metrics["lag_days"]["bundle"]["landed"] == 1 and metrics["lag_days"]["alone"]["landed"] == 1
     assert metrics["forecast"]["waiting"] == 0
     lines = headway.ok("sync", "status").out
-    assert "series       commits behind" in lines and "forecast" in lines and "lag          bundle" in lines
+    assert (
+        "series       commits behind" in lines
+        and "series       oldest, days" in lines
+        and "forecast" in lines
+        and "lag          bundle" in lines
+    )
     said = headway.ok("sync", "report", "--out", str(tmp_path / "report"))
     pages = {page.name: page.read_text() for page in (tmp_path / "report").glob("*.md")}
     assert said.out.startswith(f"{len(pages)} documents") and len(pages) == 3

@@ -174,6 +174,7 @@ def lines_of(metrics: Metrics) -> list[str]:
         ("days behind", [point.days_behind for point in series]),
         ("commits behind", [float(point.commits_behind) for point in series]),
         ("backlog", [float(point.backlog) for point in series]),
+        ("oldest, days", [point.oldest_deferral_days for point in series]),
     )
     lines = [f"series       {name:14} {spark(values)}  {max(values):g} -> {values[-1]:g}" for name, values in drawn]
     for stream in sorted({lag.stream for lag in metrics.lags}):
