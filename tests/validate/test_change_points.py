@@ -68,6 +68,22 @@ def test_a_slow_drift_is_called_one_and_has_no_culprit() -> None:
     assert kinds.count("drift") > kinds.count("step"), kinds
 
 
+def test_alarms_that_a_drift_has_raised_are_one_drift_once_all_is_seen() -> None:
+    steps, joined = 0, 0
+    for seed in range(12):
+        dice = np.random.default_rng(100 + seed)
+        values = [100 * (1 + 0.08 * i / 100) * (1 + 0.02 * dice.standard_normal()) for i in range(100)]
+        found = changes(values)
+        placed = relocated(values, found)
+        steps += sum(one.kind == "step" for one in placed)
+        joined += len(found) > len(placed) == 1 and placed[0].kind == "drift"
+        assert [one.known_at for one in placed] == [one.known_at for one in found][: len(placed)]
+    assert steps <= 4 and joined >= 1, (steps, joined)
+    stairs = [100.0 + 0.1 * (i % 3) for i in range(40)] + [104.0 + 0.1 * (i % 3) for i in range(40)]
+    stairs += [108.0 + 0.1 * (i % 3) for i in range(40)]
+    assert [one.kind for one in relocated(stairs, changes(stairs))] == ["step", "step"]
+
+
 def test_what_is_known_does_not_depend_on_what_comes_later() -> None:
     values = series(11, (100.0, 25), (104.0, 15), (90.0, 15))
     whole = changes(values)

@@ -3,30 +3,26 @@
 One value arrives at a time. The run of values since the last change is split at every place; the largest Student
 statistic between the two sides, as a normal deviate, must pass a bar that was calibrated on series without a change.
 Values are first drawn in to three times the run's own scatter, so that one outlier weighs no more than any bad value
-and can never be an alarm alone. A run that a straight line fits better than a step is a drift: it has no culprit.
+and can never be an alarm alone. What a straight line explains better than steps is a drift: it has no culprit.
 
 Chosen by measurement against Apache Otava and ruptures: `python -m benchmarks.change_points`, docs/benchmarks.md.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtri, stdtr
-
-Floats = NDArray[np.float64]
+from math import isfinite, log
+from typing import Any, Literal
 
 SPREAD = 1.3
 """Places whose deviate is less than this below the best one's are nearly as good: covers the true place in nine of ten
 series with a step of one standard deviation."""
-LINE_HANDICAP = 1.0
-"""Weight of the step's second parameter, in logarithms of the run's length: 1 is the usual criterion (BIC)."""
-ROBUST = 1.4826
-"""Median absolute deviation to standard deviation, for normal noise."""
-DIFFERENCES = 1.0483
-"""Median absolute difference of neighbours to standard deviation, for normal noise: immune to steps."""
+LINE_HANDICAP = 1.5
+"""Weight of each number that steps have and a line has not, in logarithms of the run's length; 1 is the usual criterion
+(BIC). An alarm has few values of the new level, and says "step" only where that is likely."""
+LINE_HANDICAP_OF_WHOLE = 0.2
+"""The same where all values are looked at: with as many on both sides there is nothing to be careful about."""
+LINE_HANDICAP_OF_MANY = 1.0
+"""The same for steps in a row that go one way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +62,14 @@ class Change:
         """(after - before) / |before|; infinite where the level was zero."""
         return (self.after - self.before) / abs(self.before) if self.before else float("inf")
 
+    @property
+    def upward(self) -> bool:
+        """Whether the new level is the higher one."""
+        return self.after > self.before
+
     def worse(self, *, lower_is_better: bool) -> bool:
         """Whether the new level is the worse one."""
-        return (self.after > self.before) == lower_is_better
+        return self.upward == lower_is_better
 
 
 DEFAULT = Policy()
@@ -79,20 +80,27 @@ def changes(values: Sequence[float], policy: Policy = DEFAULT) -> tuple[Change, 
 
     Raises ValueError for a value that is no finite number.
     """
-    series: Floats = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(series).all():
+    if not all(map(isfinite, values)):
         raise ValueError("a series holds finite numbers only")
+    if len(values) < policy.before + policy.after:
+        return ()
+    from headway.validate.change_statistics import as_series
+
+    series = as_series(values)
     found: list[Change] = []
-    start = 0
+    start = run_before = 0
     for end in range(policy.before + policy.after, len(series) + 1):
         if end - start < policy.before + policy.after:
             continue
         change = _look(series, max(start, end - policy.window), end, policy)
         if change is None:
             continue
+        if found and _one_drift(series, max(run_before, end - policy.window), end, found[-1], change, policy):
+            change = replace(change, kind="drift")
+        run_before = start
         if change.kind == "drift":
             start = end - policy.before  # its level is where it has drifted to
-            if found and _goes_on(found[-1], change):
+            if found and found[-1].kind == "drift" and found[-1].upward == change.upward:
                 found[-1] = replace(found[-1], latest=change.latest, after=change.after)
                 continue
         else:
@@ -110,110 +118,89 @@ def newest_change(values: Sequence[float], policy: Policy = DEFAULT) -> Change |
 def relocated(values: Sequence[float], found: Sequence[Change], policy: Policy = DEFAULT) -> tuple[Change, ...]:
     """The same changes as all values show them; an alarm knew only a few of its new level.
 
-    Each is placed, and called step or drift, anew between its neighbours. `known_at` stays: when the alarm was raised.
+    Each is placed, and called step or drift, anew between its neighbours; alarms in a row that a straight line
+    explains better together are one drift. `known_at` stays: when the (first) alarm was raised.
     """
-    series: Floats = np.asarray(values, dtype=np.float64)
+    if not found:
+        return ()
+    from headway.validate.change_statistics import as_series
+
+    series = as_series(values)
     ends = [0, *(one.index for one in found), len(series)]
-    placed: list[Change] = []
-    for number, one in enumerate(found):
-        start, end = ends[number], min(ends[number + 2], one.index + policy.window)
-        run = series[start:end]
-        drawn = _drawn_in(run, policy.clip)
-        places = np.arange(policy.after, len(run) - policy.after + 1)
-        if not len(places):
-            placed.append(one)
-            continue
-        deviates, _, _ = _split(drawn, places)
-        best = int(np.argmax(deviates))
-        near = places[deviates >= deviates[best] - SPREAD]
-        before, after = _levels(run, int(places[best]))
-        placed.append(
-            replace(
-                one,
-                kind="drift" if _line_fits_better(drawn, int(places[best])) else "step",
-                index=start + int(places[best]),
-                earliest=start + int(near[0]),
-                latest=start + int(near[-1]),
-                before=before,
-                after=after,
-                deviate=float(deviates[best]),
-            )
-        )
-    return tuple(placed)
+    placed = [
+        _placed(series, one, ends[number], min(ends[number + 2], one.index + policy.window), policy)
+        for number, one in enumerate(found)
+    ]
+    return tuple(_with_drifts_joined(series, placed, policy))
 
 
-def _look(series: Floats, start: int, end: int, policy: Policy) -> Change | None:
+def _look(series: Any, start: int, end: int, policy: Policy) -> Change | None:
+    """The change that the values `start` to `end` show, if they show one."""
+    from headway.validate.change_statistics import best_split, drawn_in, levels, one_value_makes_it
+
     run = series[start:end]
-    drawn = _drawn_in(run, policy.clip)
-    places = np.arange(policy.before, len(run) - policy.after + 1)
-    deviates, left, _ = _split(drawn, places)
-    best = int(np.argmax(deviates))
-    if deviates[best] < policy.bar:
+    drawn = drawn_in(run, policy.clip)
+    place, first, last, deviate, mean = best_split(drawn, policy.before, len(run) - policy.after, SPREAD)
+    if deviate < policy.bar or one_value_makes_it(drawn[place:], mean):
         return None
-    if _one_value_makes_it(drawn[places[best] :], float(left[best])):
-        return None
-    before, after = _levels(run, int(places[best]))
+    before, after = levels(run, place)
     if abs(after - before) < policy.least * abs(before):
         return None
-    near = places[deviates >= deviates[best] - SPREAD]
-    return Change(
-        kind="drift" if _line_fits_better(drawn, int(places[best])) else "step",
-        index=start + int(places[best]),
-        earliest=start + int(near[0]),
-        latest=start + int(near[-1]),
-        known_at=end - 1,
-        before=before,
-        after=after,
-        deviate=float(deviates[best]),
-    )
+    kind: Literal["step", "drift"] = "drift" if _line_is_better(drawn, (place,), LINE_HANDICAP) else "step"
+    return Change(kind, start + place, start + first, start + last, end - 1, before, after, deviate)
 
 
-def _drawn_in(run: Floats, clip: float) -> Floats:
-    """No value further from the run's median than `clip` times its scatter.
+def _placed(series: Any, one: Change, start: int, end: int, policy: Policy) -> Change:
+    """`one` as the values `start` to `end` show it, in which it is the only change."""
+    from headway.validate.change_statistics import best_split, drawn_in, levels
 
-    Scatter is the smaller of two robust estimates, since a late step blows one of them up; a run of equal values has
-    none, and keeps every value.
-    """
-    middle = np.median(run)
-    scatter = min(ROBUST * np.median(np.abs(run - middle)), DIFFERENCES * np.median(np.abs(np.diff(run))))
-    return run if scatter <= 0 else np.clip(run, middle - clip * scatter, middle + clip * scatter)
-
-
-def _split(run: Floats, places: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-    """For each place: Student's statistic as a normal deviate, and the means of both sides."""
-    count, sums, squares = len(run), np.cumsum(run), np.cumsum(run * run)
-    left, right = sums[places - 1] / places, (sums[-1] - sums[places - 1]) / (count - places)
-    inside = squares[-1] - places * left**2 - (count - places) * right**2
-    # rounding must not make noise out of a run of equal values, nor hide a step of exact counts
-    variance = np.maximum(inside / (count - 2), (1e-9 * np.abs(run).max()) ** 2 + 1e-300)
-    statistic = np.abs(right - left) / np.sqrt(variance * (1 / places + 1 / (count - places)))
-    tail = np.maximum(stdtr(count - 2, -statistic), 1e-300)
-    return -ndtri(tail), left, right
+    run = series[start:end]
+    if len(run) < 2 * policy.after:
+        return one
+    drawn = drawn_in(run, policy.clip)
+    place, first, last, deviate, _ = best_split(drawn, policy.after, len(run) - policy.after, SPREAD)
+    before, after = levels(run, place)
+    kind: Literal["step", "drift"] = "drift" if _line_is_better(drawn, (place,), LINE_HANDICAP_OF_WHOLE) else "step"
+    return Change(kind, start + place, start + first, start + last, one.known_at, before, after, deviate)
 
 
-def _levels(run: Floats, place: int) -> tuple[float, float]:
-    return float(np.median(run[:place])), float(np.median(run[place:]))
+def _with_drifts_joined(series: Any, placed: Sequence[Change], policy: Policy) -> list[Change]:
+    """Changes in a row that go one way are one drift where a straight line explains all their values better."""
+    joined: list[Change] = []
+    number = 0
+    while number < len(placed):
+        last = number
+        while last + 1 < len(placed) and placed[last + 1].upward == placed[number].upward:
+            last += 1
+        group = placed[number : last + 1]
+        start = placed[number - 1].index if number else 0
+        end = placed[last + 1].index if last + 1 < len(placed) else len(series)
+        joined += _one_or_all(series, group, start, end, policy)
+        number = last + 1
+    return joined
 
 
-def _one_value_makes_it(after: Floats, before: float) -> bool:
-    """Whether the new level is mostly one value: the others alone keep less than half of the step.
+def _one_or_all(series: Any, group: Sequence[Change], start: int, end: int, policy: Policy) -> Sequence[Change]:
+    from headway.validate.change_statistics import drawn_in
 
-    Only where a series has no scatter (counts of a compiler) is an outlier not drawn in; there it must not be a step.
-    """
-    others = np.delete(after, np.argmax(np.abs(after - before)))
-    return abs(float(others.mean()) - before) < abs(float(after.mean()) - before) / 2
-
-
-def _line_fits_better(run: Floats, place: int) -> bool:
-    """Whether a straight line explains the run as well as one step, whose place was chosen besides (BIC)."""
-    at = np.arange(len(run)) - (len(run) - 1) / 2
-    slope = float(at @ run) / float(at @ at)
-    line = float(np.sum((run - run.mean() - slope * at) ** 2))
-    step = float(np.sum((run[:place] - run[:place].mean()) ** 2) + np.sum((run[place:] - run[place:].mean()) ** 2))
-    if step <= 0 or line <= 0:
-        return line < step
-    return len(run) * float(np.log(line / step)) < LINE_HANDICAP * float(np.log(len(run)))
+    places = tuple(one.index - start for one in group)
+    if len(group) == 1 or not _line_is_better(drawn_in(series[start:end], policy.clip), places, LINE_HANDICAP_OF_MANY):
+        return group
+    return [replace(group[0], kind="drift", latest=group[-1].latest, after=group[-1].after)]
 
 
-def _goes_on(known: Change, change: Change) -> bool:
-    return known.kind == "drift" and (known.after > known.before) == (change.after > change.before)
+def _one_drift(series: Any, start: int, end: int, known: Change, change: Change, policy: Policy) -> bool:
+    """Whether a straight line explains both changes, and all values since the one before, better than two steps."""
+    from headway.validate.change_statistics import drawn_in
+
+    if known.upward != change.upward or known.index <= start:
+        return False
+    places = (known.index - start, change.index - start)
+    return _line_is_better(drawn_in(series[start:end], policy.clip), places, LINE_HANDICAP_OF_MANY)
+
+
+def _line_is_better(run: Any, places: Sequence[int], handicap: float) -> bool:
+    """Steps at `places`, chosen by looking, have two numbers each and one more; a line has two."""
+    from headway.validate.change_statistics import for_steps
+
+    return for_steps(run, places) < handicap * (2 * len(places) - 1) * log(len(run))
