@@ -28,6 +28,9 @@ junit = ["report.xml"]
 """
 
 
+HANGS = config().replace(json.dumps(TEST), '{ run = "sleep 100 & sleep 100", timeout_seconds = 1 }')
+
+
 @pytest.fixture
 def fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     repo = new_repo(tmp_path / "fork", "Fork Owner")
@@ -87,6 +90,9 @@ def test_everything_is_in_the_log_and_the_log_verifies(fork: Repo, capsys: pytes
         (config("no-such-runner"), [], 1, "could not run (no_command): The test step `no-such-runner`"),
         (config(more='build = "PATH=/nowhere cc x.c"'), [], 4, "could not run (no_compiler)"),
         (config("true"), [], 4, "no file matches report.xml"),
+        (HANGS, [], 4, "could not run (timed_out): The test step `sleep 100 & sleep 100`: timed out after 1 s"),
+        (config(f"{TEST}; truncate -s -9 report.xml"), [], 4, "could not run (report_damaged)"),
+        (config("echo '<testcase name=\"a\"/>' 2 passed"), [], 4, "no file matches report.xml"),
         (config(), ["no-such-branch"], 1, "'no-such-branch' names no commit"),
         (config(), ["HEAD", "--base", "nowhere"], 1, "'nowhere' names no commit"),
         (config().replace("[l1]", "[l2]"), [], 1, "unknown key 'l2'. Did you mean 'l1'?"),

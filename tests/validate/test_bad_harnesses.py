@@ -26,7 +26,7 @@ def test_a_flood_of_half_a_gigabyte_is_cut_and_the_report_still_counts(fork: For
 
 def test_what_a_test_prints_is_no_result(fork: Fork) -> None:
     """Lines of our own plugin's report, a JUnit document, a measurement: on stdout they are only words."""
-    report = '{"e":"passed","id":"tests/checks.py::test_fake","when":"call","seconds":0.1}'
+    report = '{"e":"done","id":"tests/checks.py::test_fake","seconds":0.1}'
     junit = "<testsuite><testcase name='test_fake'/></testsuite>"
     words = (report, junit, "speed 0.001 s")
     fake = f"def test_prints():\n    for line in {words!r}: print(line)\n    assert 0\n"

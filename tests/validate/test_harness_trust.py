@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,11 @@ from headway.core.config import L1Config, StepConfig
 from headway.core.gates import Passed, Refused
 from headway.core.names import Sha, TreeId
 from headway.core.reasons import Reason
-from headway.validate.census import losses, silent_skips
+from headway.validate.census import Inventory, compare, losses, silent_skips, some_silent_skips
 from headway.validate.harness.pytest_report import PLUGIN_FOLDER, environment, read_pytest
 from headway.validate.quorum import reconcile
 from headway.validate.reports import Damaged, read_junit
-from headway.validate.results import SuiteResult
+from headway.validate.results import SuiteResult, result_from_json
 from tests.validate.suites import Fork, new_fork
 
 Files = dict[str, str | bytes | None]
@@ -83,7 +84,7 @@ class Folder:
         tracked = sorted(str(path.relative_to(clone)) for path in clone.rglob("*.py"))
         read = read_pytest(clone, tracked)
         assert not isinstance(read, Damaged), read
-        return SuiteResult(Sha(""), TreeId(""), "", "", read, (), (), "pytest")
+        return SuiteResult(Sha(""), TreeId(""), "", "", read.tests, (), (), "pytest", folded=read.folded)
 
 
 def _environment(clone: Path) -> dict[str, str]:
@@ -354,3 +355,25 @@ def test_each_way_is_named_when_two_harnesses_disagree(
         other = SuiteResult(Sha(""), TreeId(""), "", "", read, (), (), "junit")
     found = {one.test: one.kind for one in reconcile({"A": whole, "B": other})}
     assert wanted.items() <= found.items()
+
+
+def test_a_flood_of_deselected_tests_is_kept_as_one_and_every_identity_comes_back(folder: Folder) -> None:
+    many = "import pytest\n\n@pytest.mark.parametrize('n', range(300))\ndef test_stress(n):\n    pass\n"
+    whole = folder.run({"tests/test_stress.py": many})
+    part = folder.run({"tests/test_stress.py": many}, "-k 'not stress'")
+    names = {f"tests/test_stress.py::test_stress[{n}]" for n in range(300)}
+    [fold] = part.folded
+    assert (fold.count, fold.cause, set(fold.names.split("\n"))) == (300, "deselected", names)
+    assert part.counts["not_run"] == 300 and not names & {test.id for test in part.tests}
+    assert result_from_json(part.to_json()) == part
+    assert {found.subject for found in silent_skips(part)} == names
+    assert {(found.subject, found.cause) for found in losses(whole, part)} == {(name, "deselected") for name in names}
+    shown, count = some_silent_skips(part, 20)
+    assert len(shown) == 20 and count == 300 and {found.subject for found in shown} <= names
+    assert {found.subject for found in compare(Inventory.of(whole), part, (), date.max)} == {
+        *names,
+        "tests/test_stress.py",
+    }
+    assert lost(folder.run({"tests/test_stress.py": many}, "-k 'not stress'", "-k stress")) == {}, (
+        "another pytest ran them"
+    )

@@ -7,7 +7,7 @@ Two questions. `silent_skips`: what does this one run fail to cover, seen from i
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
@@ -70,11 +70,23 @@ NEVER_SILENT: frozenset[Cause] = frozenset({"xfail"})
 
 def silent_skips(result: SuiteResult) -> tuple[Finding, ...]:
     """Identities of this run's own world that did not run and that no skip mark of their own explains."""
-    return tuple(
-        Finding("not_run" if test.state == "not_run" else "skipped", test.id, test.reason, test.cause)
-        for test in result.tests
-        if test.state in ("not_run", "skipped") and test.cause and test.cause not in NEVER_SILENT
-    )
+    return tuple(_silent(result.every()))
+
+
+def some_silent_skips(result: SuiteResult, most: int) -> tuple[tuple[Finding, ...], int]:
+    """(at most so many of them, how many there are), without unfolding what is not shown."""
+    shown = list(_silent(result.tests))
+    count = len(shown) + sum(fold.count for fold in result.folded)
+    for fold in result.folded:
+        if len(shown) < most:
+            shown += _silent(fold.tests())
+    return tuple(shown[:most]), count
+
+
+def _silent(tests: Iterable[TestResult]) -> Iterator[Finding]:
+    for test in tests:
+        if test.state in ("not_run", "skipped") and test.cause and test.cause not in NEVER_SILENT:
+            yield Finding("not_run" if test.state == "not_run" else "skipped", test.id, test.reason, test.cause)
 
 
 def losses(base: SuiteResult, change: SuiteResult) -> tuple[Finding, ...]:
@@ -84,11 +96,14 @@ def losses(base: SuiteResult, change: SuiteResult) -> tuple[Finding, ...]:
     """
     if change.trouble or base.trouble:
         return ()
-    now = {test.id: test for test in change.tests}
-    gained = change.ran() - base.ran()
-    excused = _moved(base.ran() - change.ran(), gained)
+    before, after = base.ran(), change.ran()
+    gone = before - after
+    if not gone:
+        return ()
+    now = {test.id: test for test in change.every()}
+    excused = _moved(gone, after - before)
     found = []
-    for test in sorted(base.ran() - change.ran() - excused):
+    for test in sorted(gone - excused):
         standing = now.get(test)
         if standing is None:
             found.append(Finding("vanished", test, "it is not collected any more"))
@@ -106,7 +121,7 @@ def compare(
     gone = frozenset(test for tests in expected.ran.values() for test in tests) - ran
     excused = _moved(gone, ran - frozenset(test for tests in expected.ran.values() for test in tests))
     holes: dict[TestId, Finding] = {TestId(found.subject): found for found in silent_skips(result)}
-    standing: dict[TestId, TestResult] = {test.id: test for test in result.tests}
+    standing: dict[TestId, TestResult] = {test.id: test for test in result.every()}
     for test in sorted(gone - excused):
         if test not in holes:
             holes[test] = _missing(test, standing.get(test))

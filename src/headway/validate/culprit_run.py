@@ -158,7 +158,7 @@ def by_test(result: SuiteResult, test: TestId) -> Outcome:
     """What a run says about one test. A run that says nothing about it is no success and no failure."""
     if result.trouble in ("no_command", "no_compiler"):
         return "infrastructure"
-    found = next((one for one in result.tests if one.id == test), None)
+    found = next((one for one in result.every() if one.id == test), None)
     if found is not None and found.state == "failed":
         return "infrastructure" if infrastructure_kind(found.reason) else "failed"
     if found is not None and found.state == "passed":

@@ -24,7 +24,7 @@ def reconcile(results: Mapping[str, SuiteResult]) -> tuple[Disagreement, ...]:
     if len({result.tree for result in results.values()}) > 1:
         raise ValueError("results of different trees cannot be reconciled")
     by_harness: dict[str, dict[TestId, TestResult]] = {
-        name: {test.id: test for test in result.tests} for name, result in results.items()
+        name: {test.id: test for test in result.every()} for name, result in results.items()
     }
     every = sorted({test for tests in by_harness.values() for test in tests})
     found = []

@@ -46,5 +46,5 @@ def take_quorum(
 
 def _under(rule: QuorumRule, result: SuiteResult) -> SuiteResult:
     """Only what the rule is about: two harnesses seldom share everything."""
-    kept = tuple(test for test in result.tests if any(fnmatchcase(test.id, pattern) for pattern in rule.tests))
-    return replace(result, tests=kept)
+    kept = tuple(test for test in result.every() if any(fnmatchcase(test.id, pattern) for pattern in rule.tests))
+    return replace(result, tests=kept, folded=())

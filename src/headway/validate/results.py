@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from headway.core.names import BlobId, Sha, TestId, TreeId
 
@@ -47,6 +47,33 @@ class TestResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Folded:
+    """Many tests that did not run for one reason, kept as one: a stress suite may deselect tens of thousands.
+
+    A row for each would cost more than the run. `names` holds their identities, one a line.
+    """
+
+    reason: str
+    cause: Cause
+    names: str
+
+    @property
+    def count(self) -> int:
+        return self.names.count("\n") + 1
+
+    def tests(self) -> tuple[TestResult, ...]:
+        """A row for each, as if nothing had been folded."""
+        return tuple(TestResult(TestId(one), "not_run", self.reason, 0.0, self.cause) for one in self.names.split("\n"))
+
+
+class Named(NamedTuple):
+    """What a harness's report says of tests."""
+
+    tests: tuple[TestResult, ...]
+    folded: tuple[Folded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
     """One measurement of one run. `value` stands for it (the median); `samples` are at most 100 of what it was made
     from, in the same unit, in the order they came."""
@@ -84,10 +111,17 @@ class SuiteResult:
     harness: str = "junit"
     """Who said what ran: `pytest` and `lit` know what was left out; `junit`, `counts` and `exit` do not."""
     metrics: tuple[Metric, ...] = ()
+    folded: tuple[Folded, ...] = ()
+    """Tests that did not run, beside those in `tests`; `every` has all."""
+
+    def every(self) -> tuple[TestResult, ...]:
+        """All tests, one row each."""
+        return (*self.tests, *(test for fold in self.folded for test in fold.tests()))
 
     @property
     def counts(self) -> Mapping[State, int]:
         counted = Counter(test.state for test in self.tests)
+        counted["not_run"] += sum(fold.count for fold in self.folded)
         return {state: counted[state] for state in ("passed", "failed", "skipped", "not_run")}
 
     @property
@@ -120,7 +154,9 @@ def result_from_json(text: bytes | str) -> SuiteResult:
     tests = tuple(TestResult(**test) for test in raw.pop("tests"))
     steps = tuple(StepEnd(**step) for step in raw.pop("steps"))
     metrics = tuple(Metric(**{**one, "samples": tuple(one["samples"])}) for one in raw.pop("metrics", ()))
-    return SuiteResult(tests=tests, steps=steps, sandbox=tuple(raw.pop("sandbox")), metrics=metrics, **raw)
+    folded = tuple(Folded(**fold) for fold in raw.pop("folded", ()))
+    sandbox = tuple(raw.pop("sandbox"))
+    return SuiteResult(tests=tests, steps=steps, sandbox=sandbox, metrics=metrics, folded=folded, **raw)
 
 
 def worst_of_same_name(tests: Iterable[TestResult]) -> tuple[TestResult, ...]:

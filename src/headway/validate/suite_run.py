@@ -12,7 +12,7 @@ from headway.core.ports.workspace import Checkout, Workspaces
 from headway.validate import reports
 from headway.validate.harness import lit_report, pytest_report
 from headway.validate.harness.metric_report import read_metrics
-from headway.validate.results import StepEnd, StepName, SuiteResult, TestResult, Trouble
+from headway.validate.results import Named, StepEnd, StepName, SuiteResult, Trouble
 
 OUTPUT_BYTES = 4 << 20
 PROCESSES = 4096
@@ -42,7 +42,7 @@ class Harness:
     """A way to run tests that tells more than JUnit: its additions to the test step's environment, and its report."""
 
     environment: Callable[[Mapping[str, str], Path], dict[str, str]]
-    read: Callable[[Path, Collection[str]], tuple[TestResult, ...] | reports.Damaged]
+    read: Callable[[Path, Collection[str]], Named | reports.Damaged]
     report_globs: tuple[str, ...]
     readable: tuple[Path, ...] = ()
 
@@ -82,7 +82,7 @@ def run_suite(l1: L1Config, checkout: Checkout, ports: Ports) -> SuiteResult:
         if trouble:
             detail = _detail(name, config, ends[-1], outcome)
             return SuiteResult(checkout.commit, checkout.tree, trouble, detail, (), tuple(ends), sandbox)
-    tests, trouble, detail = _tests(l1, checkout, outcome)
+    (tests, folded), trouble, detail = _tests(l1, checkout, outcome)
     metrics = read_metrics(checkout.path, l1.metrics) if l1.metrics else ()
     if isinstance(metrics, reports.Damaged):
         # a red suite may well have measured nothing: that it is red is what counts then
@@ -90,7 +90,9 @@ def run_suite(l1: L1Config, checkout: Checkout, ports: Ports) -> SuiteResult:
         trouble, detail = (trouble, detail) if red else ("report_damaged", f"The test step ended, but {metrics.what}.")
         metrics = ()
     said_by = l1.harness or ("junit" if l1.junit else "counts" if l1.count_pattern else "exit")
-    return SuiteResult(checkout.commit, checkout.tree, trouble, detail, tests, tuple(ends), sandbox, said_by, metrics)
+    return SuiteResult(
+        checkout.commit, checkout.tree, trouble, detail, tests, tuple(ends), sandbox, said_by, metrics, folded
+    )
 
 
 def _command(l1: L1Config, name: StepName, step: StepConfig, checkout: Checkout, environ: Mapping[str, str]) -> Command:
@@ -154,18 +156,23 @@ def _detail(name: StepName, config: StepConfig, end: StepEnd, outcome: Outcome) 
     return f"The {name} step `{config.run}`: {end.ended}{named}."
 
 
-def _tests(l1: L1Config, checkout: Checkout, outcome: Outcome) -> tuple[tuple[TestResult, ...], Trouble, str]:
+def _tests(l1: L1Config, checkout: Checkout, outcome: Outcome) -> tuple[Named, Trouble, str]:
     assert outcome.exit is not None
-    if l1.harness:
-        read = HARNESSES[l1.harness].read(checkout.path, checkout.tracked)
-    elif l1.junit:
-        read = reports.read_junit(checkout.path, l1.junit, frozenset(checkout.tracked))
-    elif l1.count_pattern:
-        read = reports.by_counts(outcome.output, l1.count_pattern, outcome.exit)
-    else:
-        read = reports.by_exit_code(outcome.exit)
+    read = _read(l1, checkout, outcome, outcome.exit)
     if isinstance(read, reports.Damaged):
-        return (), "report_damaged", f"The test step ended with exit {outcome.exit}, but {read.what}."
-    if not any(test.state in ("passed", "failed") for test in read):
+        return Named(()), "report_damaged", f"The test step ended with exit {outcome.exit}, but {read.what}."
+    if not any(test.state in ("passed", "failed") for test in read.tests):
         return read, "nothing_ran", f"The test step ended with exit {outcome.exit} without having run a single test."
-    return reports.with_exit_code(read, outcome.exit), "", ""
+    return Named(reports.with_exit_code(read.tests, outcome.exit), read.folded), "", ""
+
+
+def _read(l1: L1Config, checkout: Checkout, outcome: Outcome, code: int) -> Named | reports.Damaged:
+    if l1.harness:
+        return HARNESSES[l1.harness].read(checkout.path, checkout.tracked)
+    if l1.junit:
+        read = reports.read_junit(checkout.path, l1.junit, frozenset(checkout.tracked))
+        return read if isinstance(read, reports.Damaged) else Named(read)
+    if l1.count_pattern:
+        read = reports.by_counts(outcome.output, l1.count_pattern, code)
+        return read if isinstance(read, reports.Damaged) else Named(read)
+    return Named(reports.by_exit_code(code))

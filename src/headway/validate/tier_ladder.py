@@ -20,7 +20,7 @@ from headway.core.events_validate import L1Judged
 from headway.core.gates import NotDecided, Refused, Verdict
 from headway.core.names import BlobId, Sha
 from headway.validate.attribution import Attribution, attribute, judge, left_out, told_apart, waived
-from headway.validate.census import silent_skips
+from headway.validate.census import some_silent_skips
 from headway.validate.environment import suite_key
 from headway.validate.known import KnownResults
 from headway.validate.results import SuiteResult
@@ -129,7 +129,7 @@ def evidence_of(
 ) -> dict[str, object]:
     """Everything a reader needs to believe the verdict or not; step outputs are blobs of their own."""
     refusal = verdict if isinstance(verdict, Refused | NotDecided) else None
-    silent = silent_skips(change)
+    silent, silent_count = some_silent_skips(change, SILENT_SHOWN)
     return {
         "schema": L1_SCHEMA,
         "revision": asked.change,
@@ -150,8 +150,8 @@ def evidence_of(
         "tallies": {test: asdict(both) for test, both in attribution.tallies.items()},
         "vanished": list(attribution.vanished),
         "lost": [asdict(found) for found in attribution.lost],
-        "silent": [asdict(found) for found in silent[:SILENT_SHOWN]],
-        "silent_count": len(silent),
+        "silent": [asdict(found) for found in silent],
+        "silent_count": silent_count,
         "failures": {test.id: test.reason for test in change.tests if test.state == "failed"},
         "skips": dict(Counter(test.reason for test in change.tests if test.state == "skipped")),
         "steps": [{"step": s.step, "ended": s.ended, "seconds": s.seconds, "output": s.output} for s in change.steps],

@@ -9,7 +9,7 @@ from typing import Any
 from headway.core.testid import from_lit
 from headway.validate.harness.sources import unseen_lit_tests
 from headway.validate.reports import REASON_CHARACTERS, Damaged, read_regular_file, report_paths
-from headway.validate.results import Cause, State, TestResult, worst_of_same_name
+from headway.validate.results import Cause, Named, State, TestResult, worst_of_same_name
 
 REPORT_NAME = ".headway-lit.json"
 REPORT_GLOBS = (".headway-lit*.json",)
@@ -35,7 +35,7 @@ def environment(env: Mapping[str, str], clone: Path) -> dict[str, str]:
     return {**env, "LIT_OPTS": " ".join([ours, *filter(None, [env.get("LIT_OPTS", "")])])}
 
 
-def read_lit(root: Path, tracked: Collection[str]) -> tuple[TestResult, ...] | Damaged:
+def read_lit(root: Path, tracked: Collection[str]) -> Named | Damaged:
     """All tests of the step's lit run, and files with a RUN line that it left out (`--filter` leaves no trace)."""
     paths = report_paths(root, REPORT_GLOBS)
     if not paths:
@@ -49,7 +49,7 @@ def read_lit(root: Path, tracked: Collection[str]) -> tuple[TestResult, ...] | D
         if isinstance(entries, Damaged):
             return entries
         tests += entries
-    return worst_of_same_name([*tests, *unseen_lit_tests(root, tracked, tests)])
+    return Named(worst_of_same_name([*tests, *unseen_lit_tests(root, tracked, tests)]))
 
 
 def read_lit_entries(content: bytes, shown: str, tracked: Collection[str]) -> list[TestResult] | Damaged:

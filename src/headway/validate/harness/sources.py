@@ -34,19 +34,22 @@ def tests_of_python(source: bytes, path: str) -> tuple[TestId, ...]:
     return tuple(TestId(name) for name in dict.fromkeys(found))
 
 
-def unseen_tests(root: Path, tracked: Collection[str], seen: Iterable[TestResult]) -> list[TestResult]:
-    """Identities lost with whole files: skipped or broken modules, and test files that the run never looked at."""
+def unseen_tests(
+    root: Path, tracked: Collection[str], seen: Iterable[TestResult], looked_at: Collection[str] = ()
+) -> list[TestResult]:
+    """Identities lost with whole files: skipped or broken modules, and test files that the run never looked at, neither
+    for the tests `seen` nor otherwise."""
     by_file: dict[str, list[TestResult]] = defaultdict(list)
     for test in seen:
         by_file[test.id.partition("::")[0]].append(test)
-    folders = {str(PurePosixPath(file).parent) for file in by_file if "/" in file or "." in file}
+    folders = {str(PurePosixPath(file).parent) for file in (*by_file, *looked_at) if "/" in file or "." in file}
     lost: list[TestResult] = []
     for path in tracked:
         if not _PYTEST_FILES.search(path) or str(PurePosixPath(path).parent) not in folders:
             continue
         known = by_file.get(path, [])
         whole = next((test for test in known if test.id == path), None)
-        if known and whole is None:
+        if (known or path in looked_at) and whole is None:
             continue
         cause: Cause = whole.cause if whole is not None else "not_collected"
         reason = whole.reason if whole is not None else "the run never looked at this file"

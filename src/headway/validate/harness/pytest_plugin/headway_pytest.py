@@ -21,13 +21,15 @@ class Census:
     """One open report. `worker` is "" in the controller or without xdist.
 
     A suite of a few thousand quick tests must not notice it: identities go out a file at a time, a test that passes
-    makes one small write, and nothing is formatted that nobody will read.
+    makes two short lines and one flush, and nothing is formatted that nobody will read.
     """
 
     def __init__(self, path, worker):
         self.file = open(path, "x", encoding="utf-8")
         self.worker = worker
         self.fresh = []
+        self.numbers = {}
+        self.seconds = {}
 
     def write(self, event, **facts):
         self.file.write(json.dumps({"e": event, **facts}) + "\n")
@@ -36,10 +38,12 @@ class Census:
     # --- what was collected, and what was left out
 
     def pytest_itemcollected(self, item):
+        self.numbers[item] = len(self.numbers)
         self.fresh.append(item.nodeid)
 
     def pytest_collection_finish(self):
         self.write_fresh()
+        self.numbers = {}
 
     def write_fresh(self):
         if self.fresh:
@@ -47,9 +51,12 @@ class Census:
             self.fresh = []
 
     def pytest_deselected(self, items):
+        """By their numbers in the order of collection: a stress suite may deselect tens of thousands."""
         if items:
             self.write_fresh()
-            self.write("deselected", ids=[item.nodeid for item in items], reason=_selection(items[0].config))
+            known = sorted(self.numbers[item] for item in items if item in self.numbers)
+            unknown = [item.nodeid for item in items if item not in self.numbers]
+            self.write("deselected", ranges=_ranges(known), ids=unknown, reason=_selection(items[0].config))
 
     def pytest_collectreport(self, report):
         self.write_fresh()
@@ -66,12 +73,18 @@ class Census:
     def pytest_runtest_logreport(self, report):
         if self.worker:
             return  # the controller gets the same report
+        name = report.nodeid
         if report.passed and not hasattr(report, "wasxfail"):
-            self.file.write(
-                f'{{"e":"passed","id":{quoted(report.nodeid)},"when":"{report.when}","seconds":{report.duration:.6f}}}\n'
-            )
             if report.when == "setup":
-                self.file.flush()  # before the test's own code runs; what it leaves goes out with the next one's setup
+                self.seconds[name] = report.duration
+                # out before the test's own code runs; what it leaves goes out with the next one's
+                self.file.write(f'{{"e":"begun","id":{quoted(name)}}}\n')
+                self.file.flush()
+            elif report.when == "call":
+                self.seconds[name] = self.seconds.get(name, 0.0) + report.duration
+            else:
+                seconds = self.seconds.pop(name, 0.0) + report.duration
+                self.file.write(f'{{"e":"done","id":{quoted(name)},"seconds":{seconds:.6f}}}\n')
             return
         reason = _crash_line(report) if report.failed else _skip_reason(report) if report.skipped else ""
         xfail = getattr(report, "wasxfail", None)
@@ -87,6 +100,17 @@ class Census:
 
     def pytest_sessionfinish(self, session, exitstatus):
         self.write("end", exit=int(exitstatus), collected=session.testscollected, failed=session.testsfailed)
+
+
+def _ranges(numbers):
+    """[first, last] of every run of neighbours."""
+    found = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return found
 
 
 def pytest_configure(config):
