@@ -108,11 +108,13 @@ SCAN = {"VARLEN": False, "TAIL": False, "HAS_STATE": False, "STAGES": 3}
     ("kernel", "flags", "shared_limit"),
     [
         ("prep", PREP, 115712),  # two programs on a multiprocessor
+        ("prep", PREP | {"VARLEN": True, "TAIL": True}, 115712),
+        ("prep", PREP | {"RAW": True, "BETA_LOGIT": True}, 115712),
         ("prep", PREP | {"VARLEN": True, "TAIL": True, "RAW": True, "BETA_LOGIT": True}, 115712),
         ("scan", SCAN, 232448),
         ("scan", SCAN | {"VARLEN": True, "TAIL": True, "HAS_STATE": True}, 232448),
     ],
-    ids=["prep", "prep-ragged-raw", "scan", "scan-ragged"],
+    ids=["prep", "prep-ragged", "prep-raw", "prep-ragged-raw", "scan", "scan-ragged"],
 )
 def test_compiles_for_hopper_without_spills_and_with_products_in_flight(kernel, flags, shared_limit, tmp_path):
     from triton.backends.compiler import GPUTarget

@@ -20,8 +20,8 @@ class OnCpu:
         self.body, self.place = body, place
 
     def __getitem__(self, grid):
-        def run(*args, num_warps, **flags):
-            assert num_warps == 4
+        def run(*args, num_warps, launch_pdl=False, **flags):
+            assert num_warps == 4  # and launched early or not, a kernel here waits for the one before
             for program in [(x, y) for y in range((*grid, 1)[1]) for x in range(grid[0])]:
                 self.place.program, self.place.programs = program, (*grid, 1)
                 self.body(*(self.seen(x) for x in args), **flags)

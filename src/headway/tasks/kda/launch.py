@@ -46,6 +46,7 @@ def run_gluon(call: Call) -> None:
         boxes(gamma, 1, HEAD_DIM, vectors), rows_of(call.o), call.o, call.first_state, call.state, call.seq_table,
         call.heads, call.tokens, call.chunks_each,
         VARLEN=call.packed, TAIL=seqs.ragged, HAS_STATE=call.initial_state is not None, STAGES=3, num_warps=4,
+        launch_pdl=True,
     )  # fmt: skip
 
 

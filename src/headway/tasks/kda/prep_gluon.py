@@ -70,14 +70,18 @@ def _locate(work, heads, tokens, chunks, chunk_table, VARLEN: gl.constexpr):
 
 
 @gluon.jit
-def _load_inputs(q_desc, k_desc, g_desc, row, col, bar, q0, q1, k0, k1, g0, g1, pred):
-    mbarrier.expect(bar, 6 * TILE_BYTES, pred=pred)
+def _load_gates(g_desc, row, col, bar, g0, g1, pred):
+    mbarrier.expect(bar, 6 * TILE_BYTES, pred=pred)  # all six tiles: k and q follow
+    tma.async_copy_global_to_shared(g_desc, [row, col], bar, g0, pred=pred)
+    tma.async_copy_global_to_shared(g_desc, [row, col + 64], bar, g1, pred=pred)
+
+
+@gluon.jit
+def _load_keys(q_desc, k_desc, row, col, bar, q0, q1, k0, k1, pred):
     tma.async_copy_global_to_shared(k_desc, [row, col], bar, k0, pred=pred)
     tma.async_copy_global_to_shared(k_desc, [row, col + 64], bar, k1, pred=pred)
     tma.async_copy_global_to_shared(q_desc, [row, col], bar, q0, pred=pred)
     tma.async_copy_global_to_shared(q_desc, [row, col + 64], bar, q1, pred=pred)
-    tma.async_copy_global_to_shared(g_desc, [row, col], bar, g0, pred=pred)
-    tma.async_copy_global_to_shared(g_desc, [row, col + 64], bar, g1, pred=pred)
 
 
 @gluon.jit
@@ -106,47 +110,6 @@ def _gate_sum(mask, high, low, zero, RAW: gl.constexpr):
 
 
 @gluon.jit
-def _write_masks(half, cross, upto, after, LEFT: gl.constexpr):
-    """The masks whose products with the gates are sums of gates, once for all chunks; gives rows and columns as well.
-
-    half: G_i - G_m with m the middle of token i's own half; cross: G_i - G_15; upto: G_i; after: G_63 - G_i.
-    """
-    bf16: gl.constexpr = gl.bfloat16
-    none = gl.full([64, 64], 0, gl.int32, LEFT)
-    i = gl.arange(0, 64, gl.SliceLayout(1, LEFT))[:, None] + none
-    j = gl.arange(0, 64, gl.SliceLayout(0, LEFT))[None, :] + none
-    whole = le_bf16(j.to(bf16), i.to(bf16))
-    middle = gl.where(j < 16, 1.0, gl.where((j < 48) & (i >= 32), 1.0, 0.0)).to(bf16)
-    half.store(sub_bf16(whole, middle))
-    cross.store(sub_bf16(whole, gl.where(j < 16, 1.0, 0.0).to(bf16)))
-    upto.store(whole)
-    after.store(sub_bf16(gl.full([64, 64], 1.0, bf16, LEFT), whole))
-    return i, j
-
-
-@gluon.jit
-def _join_blocks(inverse, a_left, join8, join16, join32, even, odd, zero, LEFT: gl.constexpr):
-    """The inverse of I + A from the inverses of its 8 x 8 blocks on the diagonal, by doubling: 8 -> 16 -> 32 -> 64.
-
-    With D the inverse of the blocks so far and A_s the blocks that join two of them: D - D A_s D.  With join32 the rows
-    and columns of the product that are used hold one block only.  even, odd: scratch tiles, fp16.
-    """
-    for level in gl.static_range(3):
-        d_tile = odd if level == 0 else even
-        x_tile = even if level == 0 else odd
-        keep = join8 if level == 0 else (join16 if level == 1 else join32)
-        d_half = inverse.to(gl.float16)
-        d_tile.store(d_half)
-        fence_async_shared()
-        x = warpgroup_mma(keep_where(a_left, keep), d_tile, zero, use_acc=False, is_async=True)
-        left = gl.convert_layout(d_half, LEFT)
-        x_tile.store(warpgroup_mma_wait(0, [x]).to(gl.float16))
-        fence_async_shared()
-        inverse = warpgroup_mma_wait(0, [warpgroup_mma(left, x_tile, inverse, is_async=True)])
-    return inverse
-
-
-@gluon.jit
 def prep(
     q_desc, k_desc, g_desc, ws_desc, gamma_ptr, beta_ptr, rate_ptr, bias_ptr, chunk_table,
     work_items, heads, tokens, chunks, scale, lower_bound,
@@ -159,8 +122,9 @@ def prep(
     rate_ptr fp32 [heads]: exp(A_log); bias_ptr fp32 [heads * 128]; both read with RAW only.
     chunk_table int32 [chunks, 2] with VARLEN: first row, valid rows.  TAIL: some chunk has fewer than 64 valid rows.
 
-    A persistent grid: each program takes work = program, program + programs, ..., 4 warps, two programs on a
-    multiprocessor (113 KiB of shared memory each).  The next chunk's inputs travel while this one's matrix is inverted.
+    A persistent grid of 4 warps, two programs on a multiprocessor (113 KiB of shared memory each).  Work is taken from
+    the end: what is written last is what `scan` reads first, and still in the L2 cache.  The next chunk's gates travel
+    once this one's are summed, q and k while its matrix is inverted.
     """
     L: gl.constexpr = gl.NVMMASharedLayout(128, 16, rank=2)
     ACC64: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
@@ -195,13 +159,25 @@ def prep(
 
     first = gl.program_id(0)
     step = gl.num_programs(0)
-    row, valid = _locate(first, heads, tokens, chunks, chunk_table, VARLEN)
-    _load_inputs(
-        q_desc, k_desc, g_desc, row, first % heads * 128, bar, q_mem0.index(0), q_mem1.index(0),
-        k_mem0.index(0), k_mem1.index(0), g_mem0.index(0), g_mem1.index(0), True,
-    )  # fmt: skip
+    first_work = work_items - 1 - first
+    row, valid = _locate(first_work, heads, tokens, chunks, chunk_table, VARLEN)
+    col = first_work % heads * 128
+    mbarrier.expect(bar, 6 * TILE_BYTES)
+    _load_keys(q_desc, k_desc, row, col, bar, q_mem0.index(0), q_mem1.index(0), k_mem0.index(0), k_mem1.index(0), True)
+    tma.async_copy_global_to_shared(g_desc, [row, col], bar, g_mem0.index(0))
+    tma.async_copy_global_to_shared(g_desc, [row, col + 64], bar, g_mem1.index(0))
 
-    li, lj = _write_masks(half_mem.index(0), cross_mem.index(0), upto_mem.index(0), after_mem.index(0), LEFT64)
+    # The masks whose products with the gates are sums of gates, once for all chunks.  half: G_i - G_m with m the middle
+    # of token i's own half; cross: G_i - G_15; upto: G_i; after: G_63 - G_i.
+    none = gl.full([64, 64], 0, gl.int32, LEFT64)
+    li = gl.arange(0, 64, gl.SliceLayout(1, LEFT64))[:, None] + none
+    lj = gl.arange(0, 64, gl.SliceLayout(0, LEFT64))[None, :] + none
+    upto = le_bf16(lj.to(bf16), li.to(bf16))
+    middle = gl.where(lj < 16, 1.0, gl.where((lj < 48) & (li >= 32), 1.0, 0.0)).to(bf16)
+    half_mem.index(0).store(sub_bf16(upto, middle))
+    cross_mem.index(0).store(sub_bf16(upto, gl.where(lj < 16, 1.0, 0.0).to(bf16)))
+    upto_mem.index(0).store(upto)
+    after_mem.index(0).store(sub_bf16(gl.full([64, 64], 1.0, bf16, LEFT64), upto))
     fence_async_shared()
 
     # Where an element of a 64 x 64 tile stands: its 8 x 8 block (i8, j8) and its place there (il, jl).  Written this
@@ -219,8 +195,9 @@ def prep(
 
     zero = gl.zeros([64, 64], fp32, ACC64)
     phase = 0
-    for work in range(first, work_items, step):
-        z = opaque_zero(work)
+    for turn in range(first, work_items, step):
+        work = work_items - 1 - turn
+        z = opaque_zero(turn)
         q0 = q_mem0.index(z)
         q1 = q_mem1.index(z)
         k0 = k_mem0.index(z)
@@ -233,8 +210,8 @@ def prep(
         even = even_mem.index(z)
         odd = odd_mem.index(z)
         head = work % heads
-        more = work + step < work_items
-        next_work = gl.where(more, work + step, work)
+        more = turn + step < work_items
+        next_work = gl.where(more, work - step, work)
         next_row, next_valid = _locate(next_work, heads, tokens, chunks, chunk_table, VARLEN)
         beta = gl.load(beta_ptr + (row + i) * heads + head, mask=i < valid, other=0.0).to(fp32)
         if BETA_LOGIT:
@@ -340,6 +317,9 @@ def prep(
             tma.async_copy_shared_to_global(ws_desc, [work * 512 + 128 + c * 64, 0], q_tile)
             tma.async_copy_shared_to_global(ws_desc, [work * 512 + 256 + c * 64, 0], k_tile)
 
+        # The gates have been read for the last time.
+        _load_gates(g_desc, next_row, next_work % heads * 128, bar, g0, g1, more)
+
         # ---- 3. -A (garbage above the diagonal: every use below selects its blocks) and M
         r = side_by_side(r0, r1, ACC64)
         p = side_by_side(p0, p1, ACC64)
@@ -352,7 +332,8 @@ def prep(
 
         # ---- 4. (I + A)^-1.  First the 8 x 8 blocks on the diagonal: with N = -A there, (I + N)(I + N^2)(I + N^4).
         # fp16 operands: keys are contractions, entries of A and of the inverse stay near 1.
-        n_block = gl.where((j8 == i8) & (jl < il), minus_a, 0.0)
+        below = (j8 < i8) | ((j8 == i8) & (jl < il))
+        n_block = gl.where((j8 == i8) & below, minus_a, 0.0)
         inverse = gl.where((j8 == i8) & (jl == il), 1.0, n_block)
         n_half = n_block.to(fp16)
         a_left = gl.convert_layout(minus_a.to(fp16), LEFT64)
@@ -367,15 +348,28 @@ def prep(
         fence_async_shared()
         inverse = warpgroup_mma(left, odd16, inverse, is_async=True)
         n4 = warpgroup_mma(gl.convert_layout(n_half, LEFT64), odd16, zero, use_acc=False, is_async=True)
-        # q and k have been read for the last time and Q and K left through their tiles: fetch the next chunk.
-        tma.store_wait(0)
-        _load_inputs(q_desc, k_desc, g_desc, next_row, next_work % heads * 128, bar, q0, q1, k0, k1, g0, g1, more)
+        tma.store_wait(0)  # Q and K have left through the tiles of q and k
+        _load_keys(q_desc, k_desc, next_row, next_work % heads * 128, bar, q0, q1, k0, k1, more)
         inverse, n4 = warpgroup_mma_wait(0, [inverse, n4])
         even16.store(n4.to(fp16))
         fence_async_shared()
         left = gl.convert_layout(inverse.to(fp16), LEFT64)
         inverse = warpgroup_mma_wait(0, [warpgroup_mma(left, even16, inverse, is_async=True)])
-        inverse = _join_blocks(inverse, a_left, join8, join16, join32, even16, odd16, zero, LEFT64)
+        # Then doubling, 8 -> 16 -> 32 -> 64: with D the inverse of the blocks so far, A_s the blocks that join two of
+        # them, D - D A_s D.  With join32 the rows and columns of the product that are used hold one block only.
+        # (As functions of their own, this and the masks let the compiler run out of registers in one form or another.)
+        for level in gl.static_range(3):
+            d_tile = odd16 if level == 0 else even16
+            x_tile = even16 if level == 0 else odd16
+            keep = join8 if level == 0 else (join16 if level == 1 else join32)
+            d_half = inverse.to(fp16)
+            d_tile.store(d_half)
+            fence_async_shared()
+            x = warpgroup_mma(keep_where(a_left, keep), d_tile, zero, use_acc=False, is_async=True)
+            left = gl.convert_layout(d_half, LEFT64)
+            x_tile.store(warpgroup_mma_wait(0, [x]).to(fp16))
+            fence_async_shared()
+            inverse = warpgroup_mma_wait(0, [warpgroup_mma(left, x_tile, inverse, is_async=True)])
 
         # ---- 5. T1 and W
         t1 = inverse * rk[:, None] * gl.convert_layout(beta, COL)[None, :]

@@ -21,7 +21,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from headway.tasks.kda.tiles_gluon import TILE_BYTES, zero_rows
+from headway.tasks.kda.tiles_gluon import TILE_BYTES, wait_for_the_kernel_before, zero_rows
 
 
 @gluon.jit
@@ -149,9 +149,9 @@ def scan(
 ):  # fmt: skip
     """Carry the state of one (sequence, head) through its chunks, for 64 of the 128 value columns.
 
-    Grid (2, sequences * heads); 4 warps compute and one more fetches.  ws256_desc, ws128_desc, ws64_desc: the
-    workspace, in boxes of 256, 128 and 64 rows of 64; v_desc, o_desc: bf16 [rows, heads * 128], boxes of 64 x 64;
-    gamma_desc: fp32 [work, 128], boxes of 1 x 128.
+    Grid (2, sequences * heads), launched while `prep` ends; 4 warps compute and one more fetches.  ws256_desc,
+    ws128_desc, ws64_desc: the workspace, in boxes of 256, 128 and 64 rows of 64; v_desc, o_desc: bf16 [rows, heads *
+    128], boxes of 64 x 64; gamma_desc: fp32 [work, 128], boxes of 1 x 128.
     o_ptr: o again, for the chunk whose last rows belong to the next sequence.
     s0_ptr, s_out_ptr: fp32 [sequences, heads, 128, 128], state as keys x values.
     seq_table int32 [sequences, 3] with VARLEN: first row, tokens, first chunk.
@@ -181,6 +181,7 @@ def scan(
         mbarrier.init(free_bars.index(s), count=1)
     fence_async_shared()
 
+    wait_for_the_kernel_before(heads)  # its last programs leave multiprocessors idle: they get ready meanwhile
     slice_v = gl.program_id(0)
     pair = gl.program_id(1)
     seq = pair // heads

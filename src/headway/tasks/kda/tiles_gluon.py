@@ -76,6 +76,14 @@ def opaque_zero(x):
 
 
 @gluon.jit
+def wait_for_the_kernel_before(x):
+    """For a kernel launched with `launch_pdl=True`: nothing that the one before it writes may be read earlier."""
+    gl.inline_asm_elementwise(
+        "griddepcontrol.wait; mov.b32 $0, $1;", "=r,r", [x], dtype=gl.int32, is_pure=False, pack=1
+    )
+
+
+@gluon.jit
 def zero_rows(tile, valid, LAYOUT: gl.constexpr):
     """Clear the rows of a tile from `valid` on: they belong to the next sequence, or to nobody."""
     rows = gl.arange(0, 64, gl.SliceLayout(1, LAYOUT))[:, None]
