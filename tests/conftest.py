@@ -2,8 +2,11 @@
 
 import os
 import re
+from collections.abc import Iterator
 
 import pytest
+
+from tests.interpreting import Interpreting
 
 MISSING_TOOL = re.compile(
     r"could not import|no module named|not installed|no (c )?compiler|no browser|chromium"
@@ -44,6 +47,16 @@ def _quiet_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+
+
+@pytest.fixture(scope="session")
+def interpreting() -> Iterator[Interpreting]:
+    """Runs programs under Triton's interpreter; one process of each test worker imports what they need."""
+    pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    one = Interpreting()
+    yield one
+    one.close()
 
 
 @pytest.hookimpl(wrapper=True)

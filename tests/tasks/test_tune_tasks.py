@@ -1,8 +1,5 @@
 """The GPU tasks of campaigns: what they ask for, what they admit, and that their references say what they should."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +9,7 @@ from headway.core.task import fill, space_size
 from headway.wiring.tune import find_task
 from headway.worker.admission import check_source
 from headway.worker.refusals import Refused
+from tests.interpreting import Interpreting
 
 NAMES = ("kda", "mla", "mla-decode")
 
@@ -40,13 +38,8 @@ def test_the_shipped_kernels_and_the_baseline_are_admitted_and_their_rivals_are_
     assert {"fla", "flash_kda", "flash_mla"} <= set(rules["banned_imports"])
 
 
-def test_references_are_the_definition_and_baselines_are_right_in_the_interpreter() -> None:
-    pytest.importorskip("torch")
-    pytest.importorskip("triton")
-    script = Path(__file__).with_name("tune_tasks_interpreted.py")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
+def test_references_are_the_definition_and_baselines_are_right_in_the_interpreter(interpreting: Interpreting) -> None:
+    found = interpreting.run(Path(__file__).with_name("tune_tasks_interpreted.py"))
     for row in found["kda"]:
         assert row["o"] < 1e-12 and row["state"] < 1e-12 and row["part"] == 0
     assert max(found["mla"]) < 1e-5

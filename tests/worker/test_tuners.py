@@ -1,22 +1,12 @@
 """Autotuners in the lab's hands: chosen alone, told, pinned, and the same again when the same source comes back."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("triton")
+from tests.interpreting import Interpreting
 
 
-def test_a_real_autotuner_chooses_when_it_is_told_to_and_never_later(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.worker.tuned_kernel"], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    told = json.loads(done.stdout.splitlines()[-1])
+def test_a_real_autotuner_chooses_when_it_is_told_to_and_never_later(interpreting: Interpreting) -> None:
+    told = interpreting.run(Path(__file__).with_name("tuned_kernel.py"))
     assert told["right"] and told["right_again"] and told["right_pinned"]
     assert (told["crowded"], told["timed_crowded"]) == (16, [])  # beside others nothing is timed: the first stands
     assert told["tuners"] == 1

@@ -1,15 +1,12 @@
-"""A child process with Triton's interpreter switched on: one JSON request a line in, one JSON answer a line out.
+"""Runs the kernels under Triton's interpreter on what a JSON request asks for, and prints the answer as JSON.
 
-The switch is read when triton is imported and turns every kernel of the process into Python, so the tests that compile
-kernels cannot share a process with those that interpret them.
+Run by `tests/interpreting.py`, or by hand with TRITON_INTERPRET=1.
 """
 
 import json
-import os
 import sys
 import warnings
 
-os.environ["TRITON_INTERPRET"] = "1"
 # Above the diagonal the split decays overflow by design; numpy says so.
 warnings.filterwarnings("ignore", category=RuntimeWarning)
 
@@ -66,5 +63,4 @@ def answer(request: dict) -> dict:
     }
 
 
-for line in sys.stdin:
-    print(json.dumps(answer(json.loads(line))), flush=True)
+print(json.dumps(answer(json.loads(sys.argv[1]))))

@@ -1,40 +1,18 @@
 """The plain Triton kernels in the interpreter, against the float64 recurrence: every case of the contract, in fp32."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
 
 FP32 = 2e-6  # measured 1e-7 to 7e-7
 REGIMES = ["strong", "registry", "slow", "mixed", "bound"]
 
 
 @pytest.fixture(scope="module")
-def ask():
-    """Send one request to the interpreting child; its answer."""
-    child = subprocess.Popen(
-        [sys.executable, Path(__file__).with_name("interpreted.py")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-    def send(**request):
-        child.stdin.write(json.dumps(request) + "\n")
-        child.stdin.flush()
-        line = child.stdout.readline()
-        assert line, "the interpreting child ended; its error stands above"
-        return json.loads(line)
-
-    yield send
-    child.stdin.close()
-    child.stdout.close()
-    assert child.wait(timeout=60) == 0
+def ask(interpreting):
+    """Put one request to the interpreted kernels; the answer."""
+    return lambda **request: interpreting.run(Path(__file__).with_name("interpreted.py"), json.dumps(request))
 
 
 @pytest.mark.parametrize("regime", REGIMES)

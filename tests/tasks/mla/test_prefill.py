@@ -1,7 +1,5 @@
 """MLA prefill on the CPU: the plain Triton form against the float64 oracle, its refusals, and the Hopper binaries."""
 
-import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,24 +8,16 @@ from typing import Any
 import pytest
 
 from headway.tasks.mla.cases import CPU
+from tests.interpreting import Interpreting
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.timeout(600)  # seconds of processor time, but minutes beside a full suite
 BAR = {"float32": 1e-5, "bfloat16": 7e-3}  # the interpreter truncates to bfloat16 where the GPU rounds
 
 
-def run(script: Path, *arguments: str, **env: str) -> Any:
-    command = [sys.executable, str(script), *arguments]
-    done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
-
-
 @pytest.fixture(scope="module")
-def interpreted() -> Any:
-    pytest.importorskip("torch")
-    pytest.importorskip("triton")
-    return run(HERE / "interpreted.py", TRITON_INTERPRET="1")
+def interpreted(interpreting: Interpreting) -> Any:
+    return interpreting.run(HERE / "interpreted.py")
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +25,11 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
     triton = pytest.importorskip("triton")
     if triton.__version__ != "3.6.0":
         pytest.skip(f"triton {triton.__version__}: the Gluon form is for 3.6.0")
-    cache = str(tmp_path_factory.mktemp("triton"))
-    return run(HERE / "compiled.py", "prefill", TRITON_INTERPRET="0", TRITON_CACHE_DIR=cache)
+    from tests.tasks.mla.compiled import prefill
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.mktemp("triton")))
+        return prefill()
 
 
 @pytest.mark.parametrize("name", [f"{c.name}-float32" for c in CPU])
