@@ -17,6 +17,7 @@ from headway.adapters.local_worker import PROGRAM
 from headway.adapters.spool_worker import SpoolWorker, opened
 from headway.core.errors import CouldNotRun, HeadwayError
 from headway.core.ports.worker import WorkerJob
+from headway.worker.main import _take as taken_together
 from headway.worker.spool import Spool
 from tests.worker.tiny_task import BASELINE, tiny_task
 
@@ -256,3 +257,23 @@ def test_a_job_whose_folder_goes_while_it_is_looked_at_ends_nobody(spool: Path) 
         looker._waiting()
     goes.join()
     assert looker._waiting() == []
+
+
+def test_a_batch_of_gpu_jobs_waits_a_moment_for_those_that_are_still_being_sent(spool: Path) -> None:
+    def send(key: str, kind: str = "triton") -> None:
+        folder = spool / "jobs" / f".{key}"
+        folder.mkdir(parents=True)
+        (folder / "job.json").write_text(json.dumps({"task": {"kind": kind, "id": "tiny"}}))
+        folder.rename(spool / "jobs" / key)
+
+    here = Spool(spool)
+    send("first")
+    late = threading.Timer(0.05, send, ("second",))
+    late.start()
+    assert set(taken_together(here, 16)) == {"first", "second"}
+    late.join()
+    send("third")
+    send("fourth")
+    assert set(taken_together(here, 1)) == {"third"}
+    send("other", "cpu-python")
+    assert set(taken_together(here, 16)) == {"fourth"}

@@ -39,9 +39,9 @@ class Foresight:
 
 
 def later_in_batch(attempt: int, at_once: int) -> int:
-    """How many attempts after this one (from 1) belong to its batch of `at_once`.
+    """How many attempts after this one belong to its batch of `at_once`; the baseline, 0, is the first of the first.
 
     Whole batches: were one job sent for each that came back, a worker would find as few waiting as it did last time,
     and a batch that was small once (after a promotion, say, or a second try) would stay small.
     """
-    return -attempt % at_once
+    return at_once - 1 - attempt % at_once
