@@ -31,7 +31,7 @@ from headway.adapters.config_file import ConfigError, parse_config
 from headway.adapters.processes import run
 from headway.core.errors import HeadwayError
 from headway.core.events import decode
-from headway.core.events_validate import SuiteRan
+from headway.core.events_validate import Reran, SuiteRan
 from headway.sync.status import Status
 from headway.wiring import open_state
 from headway.wiring import sync as wiring
@@ -131,10 +131,11 @@ class Soak:
             self.own_seconds.append(max(seconds - (self._l1() - before), 0.0) / answered)
 
     def _l1(self) -> float:
-        """Seconds that L1's steps have taken so far."""
+        """Seconds that L1's steps have taken so far, reruns of what failed among them."""
         with open_state(self.world.folder / "state", read_only=True) as state:
-            events = (decode(r.type, r.payload) for r in state.log.read_all() if r.type == SuiteRan.TYPE)
-            return sum(event.seconds for event in events if isinstance(event, SuiteRan))
+            kinds = (SuiteRan.TYPE, Reran.TYPE)
+            events = (decode(r.type, r.payload) for r in state.log.read_all() if r.type in kinds)
+            return sum(event.seconds for event in events if isinstance(event, SuiteRan | Reran))
 
     def _upstream_away(self, number: int) -> None:
         aside = self.world.upstream.with_name("away")

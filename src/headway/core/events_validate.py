@@ -82,6 +82,8 @@ class Reran:
     base: Sha
     runs: int
     evidence: BlobId
+    seconds: float = 0.0
+    """What the steps of all these runs took together; 0 where an older headway wrote it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,11 +111,13 @@ class SuiteRuns:
         change has failed so often in a row that a flake is out of the question.
         """
         tallies = {test: BothTallies(Tally(0, 0), Tally(0, 0)) for test in tests}
+        seconds = 0.0
         for turn in range(reruns):
             if turn >= CONSTANT_AFTER and all(t.change.failed == t.change.runs for t in tallies.values()):
                 break
             for commit in (change.commit, base.commit):
                 again = self._run(commit)
+                seconds += sum(step.seconds for step in again.steps)
                 if again.trouble:
                     continue
                 failed = again.failed()
@@ -126,7 +128,7 @@ class SuiteRuns:
                         tallies[test] = replace(tallies[test], base=tallies[test].base.plus(test in failed))
         evidence = self.keep({test: asdict(both) for test, both in tallies.items()})
         runs = max(both.change.runs for both in tallies.values())
-        self.events.append(Reran("L1", change.commit, base.commit, runs, evidence))
+        self.events.append(Reran("L1", change.commit, base.commit, runs, evidence, round(seconds, 3)))
         return tallies
 
     def note_waivers(self, revision: Sha, waived: Mapping[TestId, Waiver]) -> None:
