@@ -1,5 +1,6 @@
 """Triton tasks without a GPU, for real: compiled for sm_90 in the sandbox, interpreted, labelled estimate."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from headway.core.ports.worker import WorkerJob, WorkerResult
 
 TASK = Path(__file__).parents[2] / "src" / "headway" / "tasks" / "softmax"
 BASELINE = (TASK / "baseline.py").read_text()
+
+
+BEYOND = "tl.store(x + tl.num_programs(0) * columns + at, e, mask=at < 16)"
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,7 @@ def test_a_kernel_is_compiled_interpreted_and_never_called_measured(worker: Loca
         (("tl.exp(values", "tl.no_such_function(values"), "compile_failed"),
         (("y = torch.empty_like(x)", "return torch.softmax(x, dim=-1)"), "banned_call"),
         (("softmax_kernel[(rows,)]", "softmax_kernel[(rows if rows < 64 else 1,)]"), "not_estimable"),
+        (("    tl.store(y", f"    {BEYOND}\n    tl.store(y"), "out_of_bounds"),
     ],
 )
 def test_what_is_wrong_is_refused(worker: LocalWorker, change: tuple[str, str], code: str) -> None:
@@ -57,3 +62,25 @@ def test_what_is_wrong_is_refused(worker: LocalWorker, change: tuple[str, str], 
     assert source != BASELINE
     result = judged(worker, source, f"bad-{code}")
     assert result.refusal is not None and result.refusal.code == code, result.refusal
+
+
+ENDLESS = ("    e = tl.exp(", "    i = 0\n    while i < 1:\n        i = i * 1\n    e = tl.exp(")
+UNROLLED = (
+    "    e = tl.exp(",
+    "    for _ in tl.static_range(200000):\n        values = values * 1.5 + 1.0\n    e = tl.exp(",
+)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("change", [ENDLESS, UNROLLED], ids=["a kernel without an end", "a compile of ten minutes"])
+def test_what_does_not_end_is_ended(worker: LocalWorker, change: tuple[str, str], tmp_path: Path) -> None:
+    """Each phase has the task's limit; the next candidate is judged as ever."""
+    hasty = tmp_path / "softmax"
+    shutil.copytree(TASK, hasty)
+    text = (TASK / "task.toml").read_text().replace("compile_seconds = 120", "compile_seconds = 5")
+    (hasty / "task.toml").write_text(text.replace("run_seconds = 60", "run_seconds = 3"))
+    worker.submit(WorkerJob(tmp_path.name, hasty, BASELINE.replace(*change), "screen", seed=1, pairs=2, seconds=300))
+    result = worker.collect(tmp_path.name, 400)
+    assert result is not None and result.refusal is not None
+    assert (result.outcome, result.refusal.code) == ("refused", "timed_out"), result.refusal
+    assert sum(result.seconds.values()) < 240

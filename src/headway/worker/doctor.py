@@ -31,8 +31,24 @@ def findings() -> list[Finding]:
         _package("triton", "GPU tasks, static profiles", "pip install triton==3.6.0"),
         _gpu(),
         _program("ncu", ["ncu", "--version"], "hardware counters", "install Nsight Compute"),
+        counters(Path("/proc/driver/nvidia/params"), os.geteuid() == 0, shutil.which("ncu") is not None),
         *_layers(),
     ]
+
+
+def counters(params: Path, root: bool, installed: bool) -> Finding:
+    """May Nsight Compute read a GPU's counters here? The driver's own word; nothing is profiled to find out."""
+    try:
+        words = params.read_text()
+    except OSError:
+        return Finding("counters", False, "", "profiles by Nsight Compute", "a machine with an NVIDIA GPU and driver")
+    if "RmProfilingAdminOnly: 1" in words and not root:
+        told = "could not run: the driver keeps them for administrators (RmProfilingAdminOnly: 1)"
+        return Finding(
+            "counters", False, told, "profiles by Nsight Compute", "root, or NVreg_RestrictProfilingToAdminUsers=0"
+        )
+    found = "may be read" if installed else "may be read, but there is no ncu"
+    return Finding("counters", installed, found, "profiles by Nsight Compute", "install Nsight Compute")
 
 
 def _package(name: str, needed_for: str, install: str) -> Finding:
