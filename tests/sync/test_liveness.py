@@ -48,7 +48,7 @@ def test_a_forge_that_cannot_be_asked_keeps_no_alarm_back(tmp_path: Path) -> Non
     headway.pair.upstream.commit("one", {"one.txt": "1\n"})
     headway.begin(l1=BROKEN, policy=f'{POLICY}{AT_ONCE}\n[forge]\nkind = "folder"\nrepository = "../forge"\n')
     said = headway("sync", "run")
-    assert "ALARM: the frontier has not moved since" in said.err and "forge is no forge" in said.err, said.err
+    assert "ALARM: the frontier has not moved since" in said.err and "Mend `[forge] repository`" in said.err, said.err
     FolderForge.create(tmp_path / "forge")
     headway("sync", "run")
     assert [still.issue for still in events(headway, StoodStill)] == [0, 1]

@@ -135,7 +135,8 @@ def test_a_flake_is_proven_on_both_sides_by_running_again(tmp_path: Path) -> Non
     answer = fork.check(change, base=base, l1=l1)
     assert answer.verdict == Passed(), answer.attribution
     assert answer.attribution.flaky == ("tests/checks.py::test_race",)
-    assert [event.runs for event in answer.events if isinstance(event, Reran)] == [6]
+    [reran] = [event for event in answer.events if isinstance(event, Reran)]
+    assert reran.runs == 6 and reran.seconds > 0, "twelve runs of the suite are not free"
 
 
 def test_a_constant_failure_is_new_after_two_reruns(tmp_path: Path) -> None:
