@@ -23,6 +23,7 @@ from headway.wiring.state import open_state
 from headway.wiring.tune import find_campaign
 
 ATTEMPT = re.compile(r"-a(\d+)-[0-9a-f]{8}-screen-1\.json$")
+AGAIN = re.compile(r"-a(\d+)-[0-9a-f]{8}-(promote|confirm)-\d+\.json$")
 SCHEMA = "headway.campaign-digest/1"
 
 
@@ -43,6 +44,7 @@ def digest(name: str) -> dict[str, Any]:
         "task_digest": campaign.needed.task_digest, "seconds": round(campaign.spent.seconds, 1),
         "noise": None if campaign.baseline is None else round(campaign.baseline.noise, 5),
         "promotions": list(campaign.promotions), "attempts": rows,
+        "measured_again": _measured_again(place.state / "worker" / "results"),
         "screened_ahead": _ahead(place.state / "worker" / "results", {a.id for a in campaign.attempts}),
     }  # fmt: skip
 
@@ -67,6 +69,20 @@ def _row(attempt: Attempt, hypothesis: str, evidence: str) -> dict[str, Any]:
         case InFlight():
             row |= {"verdict": "in flight"}
     return row
+
+
+def _measured_again(results: Path) -> list[dict[str, Any]]:
+    """Medians by case of promotion tests (rival: the incumbent then) and confirmations (rival: the baseline)."""
+    found = []
+    for path in sorted(results.glob("*.json"), key=lambda one: one.name):
+        matched, result = AGAIN.search(path.name), opened(path.read_bytes(), path.stem)
+        if matched is None or result is None:
+            continue
+        for one in result.samples:
+            ours, theirs = (round(1e3 * statistics.median(side), 5) for side in (one.candidate, one.rival))
+            row = {"id": int(matched.group(1)), "job": matched.group(2), "case": one.case}
+            found.append(row | {"blocks": len(one.candidate), "ms": ours, "rival_ms": theirs})
+    return sorted(found, key=lambda row: (row["id"], row["job"] == "confirm"))
 
 
 def _ahead(results: Path, ended: set[int]) -> list[dict[str, Any]]:
@@ -94,7 +110,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     document = digest(options.campaign)
-    lists = {key: value for key, value in document.items() if key in ("attempts", "screened_ahead")}
+    lists = {key: value for key, value in document.items() if key in ("attempts", "measured_again", "screened_ahead")}
     head = json.dumps({key: value for key, value in document.items() if key not in lists})[:-1]
     parts = [f'"{key}": [\n' + ",\n".join(json.dumps(row) for row in rows) + "\n]" for key, rows in lists.items()]
     text = head + ", " + ",\n".join(parts) + "}\n"
