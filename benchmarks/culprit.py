@@ -5,24 +5,39 @@
 64 commits; the culprit is drawn anew in each trial; `1.0/0.05` means that the test fails always from the culprit on and
 5 % of the time before. `accuracy` and `runs` are without end verification (git_bayesect's own stopping rule at 0.95),
 `*_verified` with it. Beyond the library: commits that do not build, two culprits, a test born red, an outage in time.
+
+`on real git`: the same search as `headway validate culprit --command` makes it, on a repository of 64 commits, clone by
+clone and event by event; only what the command answers is drawn. At most `GIT_TRIALS` of the trials.
 """
 
 import argparse
 import json
 import random
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from headway.adapters.clocks import HandClock
+from headway.adapters.processes import run
+from headway.adapters.scripted_executor import Reply, ScriptedExecutor
+from headway.core.ports.executor import Command
 from headway.validate.culprit import Answer, Outcome, Rules, Seen, next_step
+from headway.wiring.validate_culprit import AskedCulprit, run_culprit
+from headway.wiring.validate_room import Asked
+from headway.wiring.world import World as Real
 
 SCHEMA = "headway.bench.culprit/1"
 COMMITS = 64
 RATES = ((1.0, 0.05), (0.9, 0.05), (0.9, 0.0), (0.5, 0.05), (0.3, 0.0))
 FLAT = 0.08
 PEER_LIMIT = 400
+GIT_TRIALS = 20
+TOML = '[upstream]\nurl = "nowhere"\n[fork]\nid = "bench"\n[l1]\ntest = "ask"\n'
 
 World = Callable[[int, int], Outcome]
 
@@ -59,6 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _progress(name)
     rows[f"flat {FLAT}"] = _flat(options.seed, options.trials)
     rows |= {name: _beyond(name, options.seed, options.trials) for name in BEYOND}
+    rows |= {f"{name}, on real git": _on_git(name, options.seed, min(GIT_TRIALS, options.trials)) for name in ON_GIT}
     if options.json:
         print(
             json.dumps({"schema": SCHEMA, "trials": options.trials, "seed": options.seed, "rows": rows, "peers": peers})
@@ -178,6 +194,60 @@ def _beyond(name: str, seed: int, trials: int) -> dict[str, float]:
         runs.append(spent)
     _progress(name)
     return {"accuracy_verified": fmean(right), "runs_verified": fmean(runs)}
+
+
+def _plain(number: int, culprit: int, dice: random.Random) -> World:
+    return lambda index, _: "failed" if dice.random() < (0.9 if index <= culprit else 0.05) else "passed"
+
+
+ON_GIT: dict[str, Callable[[int, int, random.Random], World]] = {
+    "0.9/0.05": _plain,
+    "a quarter does not build": _unbuildable,
+    "outage of 6 runs": _outage,
+}
+EXITS: dict[Outcome, int] = {"passed": 0, "failed": 1, "unbuildable": 125}
+
+
+def _on_git(name: str, seed: int, trials: int) -> dict[str, float]:
+    right, runs = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        fork, shas = _repository(Path(folder) / "fork")
+        for number in range(trials):
+            culprit = random.Random(f"{seed} git {name} {number}").randrange(COMMITS)
+            world = ON_GIT[name](number, culprit, random.Random(f"{seed} git {name} {number} dice"))
+            executor = ScriptedExecutor([_answering(world)])
+            real = Real({"PATH": "/usr/bin:/bin"}, HandClock(datetime(2026, 1, 1, tzinfo=UTC)), executor)
+            asked = Asked(fork, Path(folder) / f"state-{number}", world=real)
+            found = run_culprit(asked, AskedCulprit(shas[COMMITS], shas[0], command="ask"), Rules(), lambda _: None)
+            right.append(found.evidence["answer"] == "culprit" and shas[culprit] in found.evidence["suspects"])
+            runs.append(len(executor.commands))
+    _progress(f"{name}, on real git")
+    return {"trials": trials, "accuracy_verified": fmean(right), "runs_verified": fmean(runs)}
+
+
+def _answering(world: World) -> Callable[[Command], Reply]:
+    """What the command says in a clone: its commit's number is the only file that differs."""
+    asked = 0
+
+    def answer(command: Command) -> Reply:
+        nonlocal asked
+        outcome = world(int((command.cwd / "number").read_text()), asked)
+        asked += 1
+        return Reply(exit=EXITS[outcome])
+
+    return answer
+
+
+def _repository(fork: Path) -> tuple[Path, list[str]]:
+    """64 commits on top of a good one; their ids, newest first, the good one last."""
+    run(["git", "init", "--quiet", "--initial-branch=main", str(fork)])
+    (fork / "headway.toml").write_text(TOML)
+    who = {f"GIT_{role}_{what}": "bench@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    for number in range(COMMITS, -1, -1):
+        (fork / "number").write_text(f"{number}\n")
+        run(["git", "add", "--all"], cwd=fork)
+        run(["git", "-c", "commit.gpgSign=false", "commit", "--quiet", "-m", f"number {number}"], cwd=fork, set_env=who)
+    return fork, run(["git", "rev-list", "main"], cwd=fork).text.split()
 
 
 def _print(rows: Mapping[str, Mapping[str, Any]], peers: Mapping[str, Mapping[str, Any]]) -> None:

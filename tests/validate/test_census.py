@@ -4,6 +4,7 @@ from datetime import date
 
 import pytest
 
+from benchmarks.census_overhead import interval
 from headway.core.config import AllowedSkip
 from headway.core.names import Sha, TestId, TreeId
 from headway.validate.census import Finding, Inventory, compare
@@ -87,3 +88,10 @@ def test_two_harnesses_that_disagree() -> None:
 def test_results_of_different_trees_are_not_compared() -> None:
     with pytest.raises(ValueError, match="different trees"):
         reconcile({"a": ran("t"), "b": ran("t", tree=TreeId("3" * 40))})
+
+
+def test_the_interval_of_paired_runs_is_that_of_order_statistics() -> None:
+    bare = [10.0] * 10
+    other = [10.0 + step / 10 for step in (3, 1, 2, -1, 0, 4, 2, 3, 30, 1)]
+    assert interval(bare, other) == (0.02, 0.0, 0.04), "one wild round on each side does not widen it"
+    assert interval(bare[:3], other[:3]) == (0.02, 0.01, 0.03), "few rounds: their range"
