@@ -161,7 +161,7 @@ class Trip:
             return
         rng = numpy.random.default_rng(int.from_bytes(os.urandom(8), "little"))
         asked = proof.mixtures(self._task, case)
-        if self._task.kind == "triton":  # an interpreter, or an oracle of gigabytes: one
+        if self._task.kind == "triton" or self._job.mode == "screen":  # an interpreter, an oracle of gigabytes: one
             asked = [asked[int(rng.integers(0, len(asked)))]]
         for other, axis in asked:
             mixed = proof.mixed_copy(self._reference, case, other, axis, rng)
