@@ -69,10 +69,10 @@ class Crashes:
         """Kill at the `number`-th failpoint of a fresh run, then let a second run finish."""
         return self._trial(iter([number]))
 
-    def chain(self, seed: int) -> Trial:
-        """Kill every started process at a failpoint chosen by dice, until one survives."""
-        dice = random.Random(seed)
-        return self._trial(dice.randint(*REACH) for _ in range(10 * len(self.points)))
+    def chain(self, seed: int, kills: int | None = None) -> Trial:
+        """Kill every started process (or the first so many) at a failpoint chosen by dice, until one survives."""
+        dice, most = random.Random(seed), 10 * len(self.points) if kills is None else kills
+        return self._trial(dice.randint(*REACH) for _ in range(most))
 
     def _trial(self, kills: Iterator[int]) -> Trial:
         place, deaths = self._copy(), list[Place]()

@@ -32,10 +32,10 @@ def test_a_watch_killed_anywhere_goes_on_and_does_nothing_twice(crashes: Crashes
     told = [number for number, (kind, _) in enumerate(crashes.points, 1) if kind == "forge.after"]
     ran = [number for number, (kind, _) in enumerate(crashes.points, 1) if kind == "executor.after"]
     assert len(told) == 2 and len(ran) >= 10, "a suite run for the tier, the triage, the search"
-    trials = [crashes.chain(0), *(crashes.alone(number) for number in (*told, ran[1], ran[-2]))]
+    trials = [crashes.chain(0, kills=8), *(crashes.alone(number) for number in (*told, ran[-2]))]
     for trial in trials:
         assert trial.picture == crashes.expected, trial.deaths
-    assert len(trials[0].deaths) >= 4
+    assert len(trials[0].deaths) == 8
 
 
 @pytest.mark.soak
