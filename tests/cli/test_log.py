@@ -241,3 +241,8 @@ def test_since_counts_back_from_now(log: Shell) -> None:
     assert [r["stream"] for r in log.json("show", "--since", "10m")["records"]] == ["fork/new"]
     later = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%d")
     assert log.json("show", "--since", later)["records"] == []
+
+
+def test_a_blob_is_printed_byte_for_byte(log: Shell) -> None:
+    goal = BlobId("sha256:" + hashlib.sha256(b"the goal " * 100).hexdigest())
+    assert log("blob", goal) == "the goal " * 100

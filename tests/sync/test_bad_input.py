@@ -145,6 +145,28 @@ def test_a_rewritten_upstream(headway: Headway) -> None:
     branch = headway.pair.fork.head("headway/sync")
     refused(headway("sync", "run"), 1, "Upstream was rewritten")
     assert headway.pair.fork.head("headway/sync") == branch
+    assert "run          refused(upstream_rewritten)" in headway.ok("sync", "status").out
+
+
+def test_places_that_cannot_be_written_to_are_named(headway: Headway, tmp_path: Path) -> None:
+    headway.begin()
+    lacking = tmp_path / "lacking" / "plan.svg"
+    refused(headway("sync", "plan", "--graph", str(lacking)), 1, "cannot be written")
+    function = tmp_path / "f.py"
+    function.write_text("def double(x):\n    return x * 2\n")
+    scaffold = ("tune", "new", "/proc/t", "--function", f"{function}:double", "--input", "x:N", "--output", "y:N")
+    refused(headway(*scaffold), 1, "Cannot use /proc/t")
+    assert headway("worker", "--spool", "/proc/q").code == 1
+
+
+def test_an_upstream_given_as_a_path_from_the_fork(tmp_path: Path) -> None:
+    headway = new_fork(tmp_path)
+    fork, upstream = headway.pair.fork, headway.pair.upstream
+    relative = os.path.relpath(upstream.path, fork.path)
+    told = f'[upstream]\nurl = "{relative}"\nbranch = "main"\n[fork]\nid = "near"\ntrunk = "main"\n'
+    fork.commit("follow", {"headway.toml": told})
+    headway.ok("init", "--upstream", relative)
+    assert headway.status()["closed"]
 
 
 def test_a_failing_hook_is_not_an_empty_pick(headway: Headway) -> None:

@@ -1,6 +1,7 @@
 """A log that is damaged, cut or newer: every verb that needs it says so in one sentence, and nothing changes."""
 
 import hashlib
+import re
 import sqlite3
 from pathlib import Path
 
@@ -86,3 +87,26 @@ def test_a_log_of_a_newer_headway_is_read_as_far_as_it_is_known_and_never_writte
     all_refuse(headway, WRITES, "an event of type 'sync.seen.v7'", "Read it with headway 9.1.0 or newer.")
     sql(headway, "UPDATE meta SET value = '99' WHERE key = 'format'")
     all_refuse(headway, READS + WRITES, "has format 99; this headway", "newer")
+
+
+def test_a_log_that_is_gone_is_missed_by_every_verb_and_can_be_begun_anew(headway: Headway) -> None:
+    (state_of(headway) / "log.sqlite3").rename(state_of(headway) / "kept")
+    upstream = ("init", "--upstream", str(headway.pair.upstream.path))
+    all_refuse(headway, (*READS, *WRITES, upstream, ("log", "verify")), "is gone, though", "move log.tail away")
+    (state_of(headway) / "log.tail").unlink()
+    headway.ok(*upstream)
+    assert headway.status()["closed"]
+
+
+def test_a_history_that_was_cut_is_told_where_figures_are_read(headway: Headway) -> None:
+    log = state_of(headway) / "log.sqlite3"
+    sql(headway, "UPDATE records SET payload = '{}' WHERE position = (SELECT max(position) FROM records)")
+    assert log.exists() and headway("log", "verify", "--set-aside").code == 0
+    assert "damaged records were set aside" in headway("sync", "status").out
+
+
+def test_what_an_id_in_the_evidence_stands_for_is_one_command_away(headway: Headway) -> None:
+    shown = headway.ok("sync", "show", headway.pair.upstream.made["one"]).out
+    assert re.search(r"sha256:[0-9a-f]{64}", shown) and "headway log blob" in shown
+    refused(headway("log", "blob", "sha256:12"), 1, "is not a blob id")
+    refused(headway("log", "blob", "sha256:" + "0" * 64), 1, "There is no blob")

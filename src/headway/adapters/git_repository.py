@@ -71,5 +71,7 @@ def known_commit(fork: ForkRepository, name: str) -> Sha:
     """A person's name for a commit, made full. Raises HeadwayError where it names nothing."""
     ran = fork.git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", ok=None)
     if ran.code != 0:
-        raise HeadwayError(f"{name!r} names no commit in {fork.top}.", "Give a commit id of upstream.")
+        raise HeadwayError(
+            f"{name!r} names no commit in {fork.top}.", "Give a commit id, a branch or a tag that it has."
+        )
     return Sha(ran.text)

@@ -39,8 +39,9 @@ class WriterLock:
             except BlockingIOError as taken:
                 raise LockHeld(_sentence(os.pread(handle, 4096, 0)), "Wait for it or stop it.") from taken
             note = {"pid": os.getpid(), "host": socket.gethostname(), "boot": _boot_id(), "since": self._since()}
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, json.dumps(note).encode() + b"\n", 0)
+            with files_explained(self._path):
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, json.dumps(note).encode() + b"\n", 0)
             yield
         finally:
             os.close(handle)

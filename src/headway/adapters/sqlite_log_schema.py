@@ -66,6 +66,11 @@ def create(db: sqlite3.Connection) -> None:
 def connect(path: Path, mode: str, patience_seconds: float = 0.0) -> sqlite3.Connection:
     """A connection without Python's own transactions; `mode` is SQLite's `ro` or `rwc`. Raises HeadwayError."""
     if mode == "ro" and not path.is_file():
+        if (noted := LogTail(path.with_name("log.tail")).read()) is not None:
+            raise HeadwayError(
+                f"The log {path} is gone, though {noted[0]} records were written to it (log.tail beside it says so).",
+                "Put it back from a copy (`headway log pull`, where it was shared), or begin anew: move log.tail away.",
+            )
         raise HeadwayError(f"There is no headway log at {path}.", "Name its state folder with --state.")
     with explained(path):
         uri = f"{path.absolute().as_uri()}?mode={mode}"

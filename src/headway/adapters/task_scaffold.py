@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from headway.adapters.durable_files import write_text_durably
+from headway.adapters.durable_files import files_explained, write_text_durably
 from headway.core.errors import HeadwayError
 
 DEFAULT_SIZE = 256
@@ -112,7 +112,8 @@ def scaffold(
     if unknown:
         raise HeadwayError(f"No array has a size {unknown[0]}.", f"The sizes are: {', '.join(names)}.")
     full = {size: sizes.get(size, DEFAULT_SIZE) for size in names}
-    folder.mkdir(parents=True, exist_ok=True)
+    with files_explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     baseline = source if name == "entry" else f"{source.rstrip()}\n\n\nentry = {name}\n"
     write_text_durably(folder / "baseline.py", [baseline])
     write_text_durably(folder / "reference.py", [_reference(task_id, arrays, result)])

@@ -41,6 +41,15 @@ def show(
 
 
 @app.command()
+def blob(
+    name: Annotated[str, typer.Argument(metavar="ID", help="sha256:… as events and evidence name it.")],
+    state: StateOption = None,
+) -> None:
+    """Print what an id in the log stands for: evidence, a step's output, a context. Byte for byte."""
+    typer.echo(wiring.blob_content(state, name), nl=False)
+
+
+@app.command()
 def verify(
     set_aside: Annotated[bool, typer.Option("--set-aside", help="Move what is damaged aside, then go on.")] = False,
     state: StateOption = None,

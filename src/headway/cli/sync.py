@@ -11,6 +11,7 @@ import typer
 
 from headway.cli.replay import replay
 from headway.cli.resolve import resolve
+from headway.cli.writing import write_to
 from headway.core.errors import HeadwayError
 from headway.core.quantities import seconds_of
 from headway.sync.graph import svg_of
@@ -92,7 +93,7 @@ def plan(
     found, trouble = plan_wiring.plan(fork, state, limit, fetch=fetch, tell=_count)
     rows = found.rows
     if graph is not None:
-        graph.write_text(svg_of(rows))
+        write_to(graph, svg_of(rows), "--graph")
     counts = Counter(row.forecast["would"] for row in rows)
     if as_json:
         source = "partial" if trouble else "complete"

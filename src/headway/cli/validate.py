@@ -10,6 +10,7 @@ from headway.cli import validate_words as words
 from headway.cli.validate_series import series
 from headway.cli.validate_static import static
 from headway.cli.validate_words import ConfigOption, ForkOption, JsonOption, RevisionArgument, StateOption
+from headway.cli.writing import append_to
 from headway.core.config_tiers import L1_SUITE
 from headway.core.errors import HeadwayError
 from headway.validate.culprit import Rules
@@ -50,7 +51,7 @@ def run(
         _run_another(tier, asked, request, as_json)
     answer = wiring.run_l1(asked, change or revision, base or None, words.progress)
     if summary is not None:
-        words.append_to(summary, as_markdown(answer.evidence))
+        append_to(summary, as_markdown(answer.evidence), "--summary")
     words.show(answer, words.l1_lines, as_json)
     raise typer.Exit(words.exit_code(answer.evidence))
 

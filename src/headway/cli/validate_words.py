@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from headway.core.errors import HeadwayError
 from headway.core.reasons import Reason
 from headway.wiring.validate_room import Answer
 
@@ -32,15 +31,6 @@ def show(answer: Answer, lines: Callable[[Evidence], list[str]], as_json: bool) 
     for note in answer.notes:
         progress(note)
     typer.echo(json.dumps(answer.evidence) if as_json else "\n".join(lines(answer.evidence)))
-
-
-def append_to(path: Path, text: str) -> None:
-    """Add text to a file, as CI services want their summaries. Raises HeadwayError naming it."""
-    try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as fault:
-        raise HeadwayError(f"{path} cannot be written: {fault.strerror}.", "Name a file for --summary.") from fault
 
 
 def progress(line: str) -> None:
@@ -190,7 +180,7 @@ def overview_lines(evidence: Evidence) -> list[str]:
     if evidence["stable"]:
         lines.append(f"stable: {evidence['stable']['revision'][:12]}, by {evidence['stable']['by']}")
     lines += [f"{hours:10.3f} GPU-hours  {name}" for name, hours in evidence["gpu_hours"].items()]
-    return lines or ["no tier is declared, and nothing was recorded"]
+    return lines or ["no tier is declared in headway.toml; what L1 alone did: `headway log show --stream validation`"]
 
 
 def _failure_line(one: Evidence) -> str:

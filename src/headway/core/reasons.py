@@ -57,6 +57,9 @@ class Reason(StrEnum):
     PARTIAL_SOURCE = "partial_source"
     """Upstream could not be refreshed: what is known of it may not be all there is."""
 
+    UPSTREAM_REWRITTEN = "upstream_rewritten"
+    """Upstream's branch no longer contains what was seen of it before (force-pushed): a person must say what now."""
+
     # --- sync: the landing loop
     UNDONE = "undone"
     """A person took the landing back, and said that it is not to be tried again for now."""

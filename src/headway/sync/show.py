@@ -67,7 +67,8 @@ class Shown:
         if self._waits_for():
             lines.append(f"waits for {self._waits_for()}")
         lines += ["journey"]
-        lines += [f"  {record.ts[:19]}Z  {record.type}" for record in self.journey]
+        lines += [f"  {r.ts[:19]}Z  {r.type}  {_evidence_of(r)}".rstrip() for r in self.journey]
+        lines += ["  (`headway log blob ID` prints what an id stands for)"]
         lines += ["evidence", *_indented(self.evidence)]
         return lines
 
@@ -95,11 +96,12 @@ def shown(commit: Commit, ledger: Ledger, journey: Sequence[Record], blobs: Blob
 
 
 def _last_evidence(journey: Sequence[Record]) -> BlobId | None:
-    for record in reversed(journey):
-        evidence = getattr(decode(record.type, record.payload), "evidence", "")
-        if evidence:
-            return BlobId(evidence)
-    return None
+    found = (_evidence_of(record) for record in reversed(journey))
+    return next((BlobId(evidence) for evidence in found if evidence), None)
+
+
+def _evidence_of(record: Record) -> str:
+    return str(getattr(decode(record.type, record.payload), "evidence", ""))
 
 
 def _indented(evidence: dict[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ from headway.sync.asking import Asking
 from headway.sync.chains import released
 from headway.sync.decisions import decided
 from headway.sync.haste import hastened
-from headway.sync.history import Range, upstream_range
+from headway.sync.history import Range, Rewritten, upstream_range
 from headway.sync.landing_steps import LandingSteps
 from headway.sync.reading import Reading, base_of, refreshed
 from headway.sync.request_steps import TROUBLE, RequestSteps
@@ -97,6 +97,9 @@ class Steps:
             evidence = self.room.keep({"message": trouble.message, "next": trouble.fix})
             ended = RunEnded("could_not_run", Reason.PARTIAL_SOURCE, evidence)
             return self.room.facts(SourceFailed(evidence), ended)
+        except Rewritten as trouble:
+            evidence = self.room.keep({"message": trouble.message, "next": trouble.fix})
+            return self.room.facts(RunEnded("refused", Reason.UPSTREAM_REWRITTEN, evidence))
         try:
             news = self.requests.look(ledger) if self.requests is not None else ()
         except TROUBLE as trouble:

@@ -120,7 +120,8 @@ def judge(change: SuiteResult, base: SuiteResult | None, attribution: Attributio
         return Refused(
             Reason.TESTS_FAILED,
             f"{len(attribution.new)} test(s) fail on the change{against}: {names}{more}.",
-            "Read the test step's output in the evidence; mend the change, or take what it needs first.",
+            "Read the test step's output (`headway log blob` with its id in the evidence); "
+            "mend the change, or take what it needs first.",
         )
     if attribution.regressed_flakiness:
         return _flakier(attribution)

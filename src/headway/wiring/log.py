@@ -19,6 +19,7 @@ from headway.adapters.log_upkeep import collect, redact
 from headway.adapters.state_place import state_of_folder
 from headway.core.errors import HeadwayError
 from headway.core.log_lines import object_of
+from headway.core.names import BlobId
 from headway.core.ports.clock import Clock, stamp
 from headway.core.ports.log import Record
 from headway.core.quantities import bytes_of, seconds_of
@@ -34,6 +35,12 @@ def log_records(option: Path | None, *, stream: str, since: str, last: int) -> l
         skipped = state.log.last_position() - last if last and not stream and not since else 0
         wanted = (r for r in state.log.read_all(max(skipped, 0)) if r.stream.startswith(stream) and r.ts >= begin)
         return list(deque(wanted, maxlen=last or None))
+
+
+def blob_content(option: Path | None, name: str) -> bytes:
+    """What a blob id of the log stands for. Raises HeadwayError for one that is malformed, absent or redacted."""
+    with _looking(option) as state:
+        return state.blobs.get(BlobId(name))
 
 
 def check_log_state(option: Path | None) -> CheckReport:

@@ -23,7 +23,10 @@ from headway.adapters.state_place import state_of_fork
 from headway.core.config import Config
 from headway.core.errors import HeadwayError
 from headway.core.events import decode
+from headway.core.events_core import TailSetAside
 from headway.core.names import Sha
+from headway.core.ports.log import EventLog, decoded
+from headway.core.upkeep import UPKEEP
 from headway.sync.accounting import Ledger, apply
 from headway.sync.commit_journey import say, take_changes
 from headway.sync.liveness import note_liveness
@@ -176,7 +179,7 @@ def session_of(
     source: tuple[str, str] | None = None,
 ) -> Iterator[Session]:
     root = state_of_fork(fork.top, state_option, world.env)
-    if not write and not (root / "log.sqlite3").exists():
+    if not write and not any((root / name).exists() for name in ("log.sqlite3", "log.tail")):
         raise HeadwayError(f"{fork.top} has no ledger yet.", "Run `headway init` in it.")
     with open_state(root, clock=world.clock, env=world.env, read_only=not (write or append)) as state:
         prove(state.log)
@@ -260,7 +263,15 @@ def status_now(session: Session, world: World, known: Ledger | None = None) -> S
     [first] = room.history.commits([base, f"^{base}^@"], first_parent=True)
     at, now = room.landing.read(room.branch_ref), world.clock.now().timestamp()
     records = ((record.ts, decode(record.type, record.payload)) for record in session.state.log.read(room.home))
-    return status_of(ledger, session.found.config, session.found.notes, first, commits, at, now, records)
+    notes = (*session.found.notes, *_set_aside(session.state.log))
+    return status_of(ledger, session.found.config, notes, first, commits, at, now, records)
+
+
+def _set_aside(log: EventLog) -> tuple[str, ...]:
+    """History was cut by a repair: whoever reads the figures must know it."""
+    cut = [event for event in decoded(log.read(UPKEEP)) if isinstance(event, TailSetAside)]
+    count = sum(event.count for event in cut)
+    return (f"{count} damaged records were set aside ({cut[-1].file}): answers in them are lost",) if cut else ()
 
 
 def refuse_dirty(fork: ForkRepository) -> None:

@@ -80,7 +80,7 @@ def _checked(path: Path, answers: Answers) -> Iterator[_Checked]:
         text = config_text(answers).encode()
         found = ConfigFound(parse_config(text, "headway.toml (new)"), ())
     config = found.config
-    _refuse_other_upstream(config, answers)
+    _refuse_other_upstream(fork.top, config, answers)
     with Quarantine(fork.top) as probe:
         head = probe_upstream(fork.git, probe, config.upstream.url, config.upstream.branch)
         trunk = known_commit(fork, f"refs/heads/{config.fork.trunk}")
@@ -97,8 +97,9 @@ def default_answers(path: Path, upstream: str, branch: str) -> Answers:
     return Answers(address, branch, fork_id_of(fork.top.name), trunk_of(fork))
 
 
-def _refuse_other_upstream(config: Config, answers: Answers) -> None:
-    if config.upstream.url != answers.upstream:
+def _refuse_other_upstream(top: Path, config: Config, answers: Answers) -> None:
+    url = config.upstream.url
+    if url != answers.upstream and (top / url).resolve() != Path(answers.upstream):  # git reads a path from the top
         raise HeadwayError(
             f"{config.source} already follows {without_user_info(config.upstream.url)}, "
             f"not {without_user_info(answers.upstream)}.",

@@ -33,7 +33,7 @@ class DeadlineReached(BaseException):
 
 
 def main(argv: list[str]) -> int:
-    """0 when the spool is drained or the deadline came; 2 for a wrong command line; 4 without numpy."""
+    """0: the spool is drained or the deadline came; 1: no spool; 2: a wrong command line; 4: no numpy."""
     parser = argparse.ArgumentParser(prog="worker", description="Judge kernel candidates from a spool folder.")
     parser.add_argument("--spool", type=Path, help="folder with jobs/, claims/ and results/")
     parser.add_argument("--deadline", type=float, help="seconds after which nothing is started or continued")
@@ -59,6 +59,11 @@ def main(argv: list[str]) -> int:
     sandbox.not_dumpable()
     faulthandler.register(signal.SIGUSR1)  # where it stands, for whoever wonders
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        spool = Spool(options.spool)
+    except OSError as fault:
+        print(f"worker: the spool {options.spool} cannot be used: {fault.strerror}; name another", file=sys.stderr)
+        return 1
     judge = Judge()
     try:
         if options.until_eof:
@@ -68,7 +73,7 @@ def main(argv: list[str]) -> int:
         if options.deadline is not None:
             signal.signal(signal.SIGALRM, _deadline)
             signal.setitimer(signal.ITIMER_REAL, max(options.deadline - MARGIN_SECONDS, 0.01))
-        _drain(Spool(options.spool), judge, options.wait, max(options.at_once, 1))
+        _drain(spool, judge, options.wait, max(options.at_once, 1))
     except DeadlineReached:
         print("deadline: the job under way was given back", file=sys.stderr)
     except KeyboardInterrupt:
