@@ -3,12 +3,15 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from headway.adapters.clocks import HandClock
 from headway.adapters.durable_files import DiskFull
 from headway.adapters.file_blobs import FileBlobs
+from headway.adapters.locks import WriterLock
 from headway.adapters.log_check import check_log
 from headway.cli.main import exit_code_of
 from headway.core.names import StreamId
@@ -17,6 +20,7 @@ from headway.demo.repositories import build_pair
 from headway.wiring import open_state
 from tests.adapters.logs import fill, note, open_log, records_of
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FULL = StreamId("fork/full")
 
 
@@ -121,3 +125,10 @@ def fill_up(ballast: Path) -> None:
                 file.write(b"x" * 4096)
         except OSError:
             return
+
+
+def test_a_lock_on_a_full_disk_is_a_sentence_too(small_disk: Path) -> None:
+    with pytest.raises(OSError, match="No space"):
+        (small_disk / "ballast").write_bytes(b"x" * 1_000_000)
+    with pytest.raises(DiskFull), WriterLock(small_disk / "lock", HandClock(NOW)).held():
+        pass
