@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import zlib
+from collections import OrderedDict
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -13,9 +14,39 @@ from headway.core.errors import HeadwayError
 from headway.core.names import Sha, TreeId
 from headway.core.ports.git import Commit
 
+KEPT_BYTES = 32 << 20
+
 
 class ObjectMissing(HeadwayError):
     """The repository lacks an object that something in it names (a partial or damaged copy)."""
+
+
+Read = tuple[str, str, bytes]
+"""(object id, type, content)"""
+
+
+class _Kept:
+    """The objects read last, by full id: an id never stands for other content, and a plan reads every second one twice.
+
+    At most `KEPT_BYTES` in all.
+    """
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[str, Read] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, name: str) -> Read | None:
+        if name in self._found:
+            self._found.move_to_end(name)
+        return self._found.get(name)
+
+    def put(self, name: str, found: Read) -> None:
+        if name != found[0] or len(found[2]) > KEPT_BYTES // 16:
+            return
+        self._found[name] = found
+        self._bytes += len(found[2])
+        while self._bytes > KEPT_BYTES:
+            self._bytes -= len(self._found.popitem(last=False)[1][2])
 
 
 class ObjectReader:
@@ -24,9 +55,17 @@ class ObjectReader:
     def __init__(self, git: Git) -> None:
         self._git = git
         self._child: subprocess.Popen[bytes] | None = None
+        self._kept = _Kept()
 
-    def read(self, name: str) -> tuple[str, str, bytes]:
+    def read(self, name: str) -> Read:
         """(object id, type, content). Raises ObjectMissing."""
+        if (kept := self._kept.get(name)) is not None:
+            return kept
+        found = self._asked(name)
+        self._kept.put(name, found)
+        return found
+
+    def _asked(self, name: str) -> Read:
         if "\n" in name:
             raise ObjectMissing(f"{name!r} is not an object name.")
         stdin, stdout = self._pipes()
