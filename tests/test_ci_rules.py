@@ -38,7 +38,8 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     (folder / "test_module.py").write_text(MODULE)
     command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "--rootdir", str(folder), str(folder)]
     command += ["--continue-on-collection-errors"]
-    env = {**os.environ, "CI": request.param, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    root = str(CONFTEST.parents[1])  # the conftest takes things from `tests`
+    env = {**os.environ, "CI": request.param, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": root}
     done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True)
     return request.param == "true", done.stdout
 
