@@ -22,22 +22,22 @@ GOLDEN = re.compile(r"\b[A-Z]*CHECK[A-Z0-9_-]*\s*:|\bexpected-(error|warning|not
 
 def adjacent_lines(hunk: Hunk, file: ConflictedFile, _: Surroundings) -> Answer | None:
     """Whole-line edits that touch each other without overlapping."""
-    if not hunk.base or is_prose(file.path) or _rewritten(hunk) or _golden(hunk):
+    if not hunk.base or is_prose(file.path) or _golden(hunk):
         return None
     merged = merge3(hunk.base, hunk.ours, hunk.theirs, touching=True)
-    if merged is None or not independent(hunk, file, merged):
+    if merged is None or _rewritten(hunk) or not independent(hunk, file, merged):  # dearest questions last
         return None
     return Answer(merged, "adjacent_lines", "both sides' lines touch without overlapping")
 
 
 def separate_tokens(hunk: Hunk, file: ConflictedFile, _: Surroundings) -> Answer | None:
     """Edits inside the same lines, kept apart by at least one token that neither side touched."""
-    if not hunk.base or is_prose(file.path) or _rewritten(hunk) or _golden(hunk):
+    if not hunk.base or is_prose(file.path) or _golden(hunk):
         return None
     base, ours, theirs = (tokens("".join(side)) for side in (hunk.base, hunk.ours, hunk.theirs))
     if max(len(base), len(ours), len(theirs)) > MAX_TOKENS or not hunk.ours or not hunk.theirs:
         return None
-    merged = merge3(base, ours, theirs, touching=False)
+    merged = None if _rewritten(hunk) else merge3(base, ours, theirs, touching=False)
     if merged is None:
         return None
     lines = lines_of("".join(merged))
