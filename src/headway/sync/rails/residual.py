@@ -1,5 +1,6 @@
 """How much of upstream's change did not arrive: added lines that are missing, removed ones that are still there."""
 
+import functools
 from collections import Counter
 
 from headway.core.gates import PASSED, Verdict
@@ -35,6 +36,7 @@ def residual(proposal: Proposal) -> Verdict:
     return PASSED
 
 
+@functools.lru_cache(maxsize=32)
 def _lines(text: str | None) -> Counter[str]:
     squeezed = ("".join(line.split()).replace('"', "'") for line in (text or "").split("\n"))
     return Counter(line for line in squeezed if len(line) > 2)
