@@ -11,7 +11,7 @@ from headway.adapters.git_command import Git
 from headway.adapters.git_history import GitHistory
 from headway.adapters.git_patches import GitPatches
 from headway.sync.dependencies import Dependencies, dependencies
-from headway.sync.planning import Asked, Reading
+from headway.sync.planning import RangeAsked, RangeFacts
 from headway.sync.risk import Signals, reliability, risk_of, roc_auc
 from headway.wiring import plan as plan_wiring
 from tests.sync.driver import POLICY, new_fork
@@ -103,7 +103,7 @@ def test_plan_names_each_edge_its_risk_and_its_stream_and_draws_them(tmp_path: P
     assert f"needs {risky[:12]} (textual: core.py, 1)" in text
 
 
-def dies(_: Path) -> AbstractContextManager[Callable[[Asked], Reading]]:
+def dies(_: Path) -> AbstractContextManager[Callable[[RangeAsked], RangeFacts]]:
     os._exit(1)
 
 

@@ -12,9 +12,11 @@ from typing import IO
 from headway.adapters.git_command import Git
 from headway.core.errors import HeadwayError
 from headway.core.names import Sha, TreeId
-from headway.core.ports.git import Commit
+from headway.core.ports.git import Commit, Entry
 
 KEPT_BYTES = 32 << 20
+FOLDER = "40000"
+"""The mode of a folder's entry in a tree object."""
 
 
 class ObjectMissing(HeadwayError):
@@ -88,6 +90,19 @@ class ObjectReader:
         if kind == "commit":
             return TreeId(content[5 : content.index(b"\n")].decode())
         raise ObjectMissing(f"{name!r} is a {kind}, not a tree.")
+
+    def entries_of(self, tree: str) -> dict[bytes, Entry]:
+        """What a tree object (by its full id) holds by name: `mode SP name NUL id`, again and again."""
+        _, _, content = self.read(tree)
+        size = len(tree) // 2
+        found: dict[bytes, Entry] = {}
+        at = 0
+        while at < len(content):
+            blank, end = content.index(b" ", at), content.index(b"\0", at)
+            oid = content[end + 1 : end + 1 + size].hex()
+            found[content[blank + 1 : end]] = Entry(content[at:blank].decode(), oid)
+            at = end + 1 + size
+        return found
 
     def close(self) -> None:
         """End the child; the next read starts a new one."""

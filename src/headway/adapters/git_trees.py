@@ -4,12 +4,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 
 from headway.adapters.git_command import Git
-from headway.adapters.git_objects import ObjectReader
+from headway.adapters.git_objects import FOLDER, ObjectReader
 from headway.core.names import Sha
 from headway.core.ports.git import ABSENT_OID, Entry, PathChange
-
-FOLDER = "40000"
-"""A tree's mode as tree objects have it."""
 
 
 class GitTrees:
@@ -74,7 +71,7 @@ def _entry(mode: str, oid: str) -> Entry | None:
 
 def _differing(reader: ObjectReader, before: str | None, after: str | None, folder: bytes) -> Iterator[PathChange]:
     """What differs below `folder`, by path; a tree that both have is not looked into."""
-    old, new = (_read_tree(reader, tree) if tree is not None else {} for tree in (before, after))
+    old, new = (reader.entries_of(tree) if tree is not None else {} for tree in (before, after))
     for name in sorted(old.keys() | new.keys()):
         was, now = old.get(name), new.get(name)
         if was == now:
@@ -86,17 +83,3 @@ def _differing(reader: ObjectReader, before: str | None, after: str | None, fold
         old_tree, new_tree = (one.oid if one is not None and one.mode == FOLDER else None for one in (was, now))
         if old_tree is not None or new_tree is not None:
             yield from _differing(reader, old_tree, new_tree, path + b"/")
-
-
-def _read_tree(reader: ObjectReader, tree: str) -> dict[bytes, Entry]:
-    """A tree object: `mode SP name NUL id`, again and again."""
-    _, _, content = reader.read(tree)
-    size = len(tree) // 2
-    found: dict[bytes, Entry] = {}
-    at = 0
-    while at < len(content):
-        blank, end = content.index(b" ", at), content.index(b"\0", at)
-        oid = content[end + 1 : end + 1 + size].hex()
-        found[content[blank + 1 : end]] = Entry(content[at:blank].decode(), oid)
-        at = end + 1 + size
-    return found

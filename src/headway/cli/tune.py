@@ -23,6 +23,7 @@ from headway.tune.state import Campaign as CampaignState
 from headway.wiring import bench as benches
 from headway.wiring import lab
 from headway.wiring import tune as wiring
+from headway.wiring import tune_evaluate as evaluations
 from headway.wiring import tune_views as views
 from headway.wiring.agents import AGENTS, AgentOptions
 from headway.wiring.offline import drive_offline, words
@@ -309,7 +310,7 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Put one candidate through every gate; exit code 0 accepted, 1 refused, 4 could not run."""
-    found = wiring.evaluate(task, candidate, state)
+    found = evaluations.evaluate(task, candidate, state)
     told = evaluation_json(found)
     if as_json:
         typer.echo(json.dumps(told))

@@ -7,7 +7,7 @@ from headway.tune.context import budget_lines
 from headway.tune.ledger import outcome_text
 from headway.tune.replay import Replayed
 from headway.tune.state import Campaign, InFlight, Ranked, Refusal
-from headway.wiring.tune import Evaluation
+from headway.wiring.tune_evaluate import Evaluation
 
 SHOWN = 10
 

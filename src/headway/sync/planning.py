@@ -33,7 +33,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RangeAsked:
     """A range in upstream's order, those of it that are planned, and the fork's tip."""
 
     commits: tuple[Commit, ...]
@@ -42,7 +42,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Reading:
+class RangeFacts:
     """What a range says by itself, whatever is taken of it.
 
     `alone`: conflicted files of a pick on the tip itself, for planned changes that edit what another planned one wrote.
@@ -53,12 +53,12 @@ class Reading:
     alone: Mapping[Sha, int]
 
 
-Readers = Callable[[Asked], Callable[[], Reading]]
-"""Begins to read, and gives the function that waits for the reading. It may work beside the caller."""
+FactsReader = Callable[[RangeAsked], Callable[[], RangeFacts]]
+"""Begins to read, and gives the function that waits for them. It may work beside the caller."""
 
 
-def reading_of(asked: Asked, patches: PatchReader, merges: TrialMerges) -> Reading:
-    """The reading of a range, made here and now."""
+def facts_of_range(asked: RangeAsked, patches: PatchReader, merges: TrialMerges) -> RangeFacts:
+    """They, read here and now."""
     found = dict(patches.patches([commit.sha for commit in asked.commits]))
     needs = dependencies(asked.commits, found.items())
     on_planned = [
@@ -66,7 +66,7 @@ def reading_of(asked: Asked, patches: PatchReader, merges: TrialMerges) -> Readi
         for change in asked.planned
         if any(edge.kind == "textual" and edge.on in asked.planned for edge in needs.of(change))
     ]
-    return Reading(found, needs, {change: _conflicted_files(merges, change, asked.tip) for change in on_planned})
+    return RangeFacts(found, needs, {change: _conflicted_files(merges, change, asked.tip) for change in on_planned})
 
 
 def plan_of(
@@ -77,12 +77,12 @@ def plan_of(
     *,
     limit: int = 0,
     tell: Callable[[int], None] = lambda _: None,
-    read: Readers | None = None,
+    read: FactsReader | None = None,
 ) -> Plan:
     """The plan of the oldest `limit` pending changes (0: all) on top of `tip`; `tell` hears how many were tried."""
     pending = [change for change in line.shas if change not in ledger.dispositions]
-    asked = Asked(line.commits, frozenset(pending[:limit] if limit else pending), tip)
-    reading = read(asked) if read is not None else lambda: reading_of(asked, room.patches, room.merges)
+    asked = RangeAsked(line.commits, frozenset(pending[:limit] if limit else pending), tip)
+    facts = read(asked) if read is not None else lambda: facts_of_range(asked, room.patches, room.merges)
     given = standing(ledger, room.blobs, {})
     triage = Triage.of(
         room.history, room.merges, room.trees, room.config, line, tip, room.foresee, given, room.structural
@@ -92,7 +92,7 @@ def plan_of(
         found.append(one)
         tell(len(found))
     deferred = frozenset(change for change, answer in ledger.dispositions.items() if answer.kind == "deferred")
-    known = reading()
+    known = facts()
     alone = {**dict.fromkeys(line.shas, 0), **known.alone}
     return Plan(planned(found, known.needs, known.patches, deferred, alone, room.config.plan))
 

@@ -21,7 +21,7 @@ from headway.core.ports.git import SourceUnreachable
 from headway.sync.calibration import Calibration, calibrated
 from headway.sync.dependencies import dependencies
 from headway.sync.history import upstream_range
-from headway.sync.planning import Asked, Plan, Readers, Reading, plan_of, reading_of
+from headway.sync.planning import FactsReader, Plan, RangeAsked, RangeFacts, facts_of_range, plan_of
 from headway.sync.reading import refreshed
 from headway.sync.streams import PlanRow
 from headway.sync.triage import Triage
@@ -73,7 +73,7 @@ def _uncollected() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def readers(session: Session, size: int) -> Iterator[Readers | None]:
+def readers(session: Session, size: int) -> Iterator[FactsReader | None]:
     """A second process that reads patches and dependencies while this one tries picks; None where it is not worth it.
 
     It has a quarantine of its own. Where it dies, the same is read here.
@@ -81,16 +81,16 @@ def readers(session: Session, size: int) -> Iterator[Readers | None]:
     if size < WORTH_A_PROCESS or (os.cpu_count() or 1) < 2:
         yield None
         return
-    with Workers[Asked, Reading](functools.partial(_reader, session.fork.top), 1) as workers:
+    with Workers[RangeAsked, RangeFacts](functools.partial(_reader, session.fork.top), 1) as workers:
 
-        def read(asked: Asked) -> Callable[[], Reading]:
+        def read(asked: RangeAsked) -> Callable[[], RangeFacts]:
             answer = workers.begin(asked)
 
-            def wait() -> Reading:
+            def wait() -> RangeFacts:
                 try:
                     return answer()
                 except CouldNotRun:
-                    return reading_of(asked, session.room.patches, session.room.merges)
+                    return facts_of_range(asked, session.room.patches, session.room.merges)
 
             return wait
 
@@ -98,10 +98,10 @@ def readers(session: Session, size: int) -> Iterator[Readers | None]:
 
 
 @contextlib.contextmanager
-def _reader(fork: Path) -> Iterator[Callable[[Asked], Reading]]:
+def _reader(fork: Path) -> Iterator[Callable[[RangeAsked], RangeFacts]]:
     with Quarantine(fork) as quarantine:
         merges = GitTrialMerges(quarantine)
-        yield lambda asked: reading_of(asked, GitPatches(Git(fork)), merges)
+        yield lambda asked: facts_of_range(asked, GitPatches(Git(fork)), merges)
 
 
 def calibration(path: Path, state: Path | None) -> Calibration:
