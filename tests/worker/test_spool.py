@@ -213,10 +213,10 @@ def test_a_late_job_is_the_candidates_fault_only_if_its_own_calls_took_the_time(
 ) -> None:
     if outcome == "could_not_run":  # the judge's own part takes the time, as on a machine that is too busy
         reference = task / "reference.py"
-        slow = "def oracle(inputs):\n    __import__('time').sleep(1)\n"
+        slow = "def oracle(inputs):\n    __import__('time').sleep(0.3)\n"
         reference.write_text(reference.read_text().replace("def oracle(inputs):\n", slow))
     mine = SpoolWorker(spool)
-    mine.submit(replace(job(task, "late", source), seconds=0.2 if outcome == "refused" else 1.0))
+    mine.submit(replace(job(task, "late", source), seconds=0.2 if outcome == "refused" else 0.5))
     ended(start(spool))
     result = mine.collect("late", 0)
     assert result is not None and result.refusal is not None
